@@ -203,6 +203,8 @@ def create_mapped_integration(
     if new.sample is not None and (new.mapping or get_integration_type(made.type).has_mapping):
         body = AlertMappingBody(sample=new.sample, mapping=new.mapping, rules=new.rules)
         change_mapping(work, project, made.id, body)
+        has_mapping = get_integration(work, project, made.id).has_mapping
+        return made.model_copy(update={"has_mapping": has_mapping})
     return made
 
 

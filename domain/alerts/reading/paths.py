@@ -4,15 +4,16 @@ A path is stored as an array, so that keys can contain dots. Web pages show a pa
 `labels["app.kind"][0]`. Some senders put JSON into a string, such as Amazon SNS into `Message`. A
 path can continue within such a string.
 
-Some senders put fields into an array of pairs, such as `{"name": "host", "value": "web-1"}`, or of
-texts, such as `host:web-1`. A key after the path of such an array is the name of a field.
+Some senders put fields into an array of pairs, such as `{"name": "host", "value": "web-1"}`, of
+objects with one key, such as `{"host": "web-1"}`, or of texts, such as `host:web-1`. A key after
+the path of such an array is the name of a field.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import UnreadableBodyError
@@ -30,6 +31,10 @@ _MAX_INNER_DEPTH = 32
 _NAME_KEYS = ("name", "key", "title", "label", "field")
 _VALUE_KEYS = ("value", "val")
 _MAX_PAIR_KEYS = 4
+#: Keys of a pair with a prefix, such as `fieldName` and `fieldValue`.
+_PREFIXED_KEYS = re.compile(r"(\w+)name \1value")
+#: Minimum number of objects with one key that are the fields of one object.
+_MIN_SPLIT_FIELDS = 2
 #: Text that consists of the name and the value of a field.
 _PAIR_TEXT = re.compile(r"([A-Za-z][\w.-]{0,39})[:=](?!//)(.+)")
 #: Marker for a path that does not exist.
@@ -74,8 +79,18 @@ def list_members(named: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
 
 def list_pairs(value: object) -> tuple[tuple[str, object], ...]:
     """Return the fields in an array of pairs, or nothing if it contains another item."""
+    if _is_split_object(value):
+        return tuple(member for item in value for member in list_members(item))
     pairs = tuple(map(_parse_pair, value)) if isinstance(value, list) else ()
     return tuple(each for each in pairs if each) if all(pairs) else ()
+
+
+def _is_split_object(value: object) -> TypeGuard[list[dict[str, object]]]:
+    """Return whether an array contains one object for each field, such as `{"host": "web-1"}`."""
+    if not isinstance(value, list) or len(value) < _MIN_SPLIT_FIELDS:
+        return False
+    keys = {key for item in value if isinstance(item, dict) and len(item) == 1 for key in item}
+    return len(keys) == len(value)
 
 
 def _parse_pair(item: object) -> tuple[str, object] | None:
@@ -84,7 +99,9 @@ def _parse_pair(item: object) -> tuple[str, object] | None:
         return (found[1], found[2].strip()) if found else None
     if not isinstance(item, dict) or len(item) > _MAX_PAIR_KEYS:
         return None
-    folded = {key.casefold(): item[key] for key in item}
+    prefixed = _PREFIXED_KEYS.fullmatch(" ".join(item).casefold())
+    prefix = prefixed[1] if prefixed else ""
+    folded = {key.casefold().removeprefix(prefix): item[key] for key in item}
     name = next((folded[key] for key in _NAME_KEYS if isinstance(folded.get(key), str)), None)
     value_key = next((key for key in _VALUE_KEYS if key in folded), None)
     return (name, folded[value_key]) if name and value_key and not _SURROGATE.search(name) else None
@@ -127,10 +144,17 @@ def remove_value(value: object, path: PayloadPath) -> Any:
             here = remove_value(value[segment], tuple(rest)) if rest else None
             return [*value[:segment], here, *value[segment + 1 :]]
         case list(), str():
-            return [each for each in value if (_parse_pair(each) or ("",))[0] != segment]
+            return _remove_member(value, path)
         case str(), _ if (inner := parse_inner_object(value)) is not None:
             return remove_value(inner, path)
     return value
+
+
+def _remove_member(items: list[Any], path: PayloadPath) -> list[Any]:
+    segment, *rest = path
+    if _is_split_object(items):
+        return [remove_value(each, path) for each in items if rest or segment not in each]
+    return [each for each in items if (_parse_pair(each) or ("",))[0] != segment]
 
 
 def set_value(payload: object, path: PayloadPath, value: object) -> Any:
@@ -140,6 +164,9 @@ def set_value(payload: object, path: PayloadPath, value: object) -> Any:
     segment, *rest = path
     if isinstance(payload, str):
         payload = parse_inner_object(payload)
+    if isinstance(segment, str) and isinstance(payload, list) and _is_split_object(payload):
+        inner = set_value(dict(list_pairs(payload)).get(segment), tuple(rest), value)
+        return [*(each for each in payload if segment not in each), {segment: inner}]
     if isinstance(segment, str) and list_pairs(payload):
         pair = {"name": segment, "value": set_value({}, tuple(rest), value)}
         return [*remove_value(payload, (segment,)), pair]

@@ -32,7 +32,7 @@ class FieldKind:
 
     #: Phrases at the end of the words of a path, best first.
     phrases: str
-    #: Word that has to be a whole key at the top, since it is too general elsewhere.
+    #: Words that have to be a whole key at the top, since they are too general elsewhere.
     exact: str = ""
     fits: Callable[[Leaf], bool]
     #: True if the phrases are nouns, so that `name` can follow them.
@@ -60,6 +60,7 @@ _FALLBACK_TITLES = (
 _DEPTH_COST = 3
 _WORD_COST = 2
 _EXACT_COST = 4
+_ZONE_BONUS = 0.1
 #: Cost up to which a value is a likely one.
 _LIKELY_COST = 14
 
@@ -76,9 +77,20 @@ _SCOPE_WORDS = parse_word_set("network board space cluster page project reposito
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
     "notification feature project version definition error exception template feed cause group "
-    "category run build execution environment check test workflow pipeline job plugin"
+    "category run build execution environment check test workflow pipeline job plugin source tool "
+    "provider vendor suite"
 )
 _CREATION_WORDS = parse_word_set("created create updated update modified")
+_PUBLICATION_WORDS = parse_word_set("publication published disclosure disclosed modification")
+#: Words of the machines of a monitoring tool that run its checks.
+RUNNER_WORDS = parse_word_set("execution runner probe collector poller checker reporter executor")
+#: Words of time zones in keys.
+_ZONE_WORDS = parse_word_set("utc gmt iso")
+_OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+#: Words of keys whose state `error` is a severity, and not the state of a failed run.
+_GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
+#: Severities that do not say much, since many tools always send them as a priority.
+_UNMARKED_SEVERITIES = parse_word_set("normal default")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
@@ -118,9 +130,9 @@ def _is_own_title(leaf: Leaf) -> bool:
     return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
 
 
-def _is_code(leaf: Leaf) -> bool:
+def is_code(leaf: Leaf) -> bool:
     """Return whether a text is a word in lower case, and its key does not say that it is a name."""
-    is_named = leaf.own_words[-1:] in (("name",), ("title",))
+    is_named = leaf.own_words[-1:] in (("name",), ("title",), ("label",))
     return leaf.text.islower() and " " not in leaf.text and not is_named
 
 
@@ -131,6 +143,7 @@ def _is_short_text(leaf: Leaf) -> bool:
 
 def _is_host(leaf: Leaf) -> bool:
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
+    is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
     if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
@@ -140,6 +153,7 @@ def _is_start(leaf: Leaf) -> bool:
     """Return whether a value is a time of the alert, and not the creation of a device or a rule."""
     is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
     is_part = bool(leaf.text and ":" in leaf.text and _TIME_OF_DAY.fullmatch(leaf.text))
+    is_part |= bool(set(leaf.own_words) & _PUBLICATION_WORDS)
     return leaf.is_time and not is_part and not (is_creation and set(leaf.words) & _THING_WORDS)
 
 
@@ -167,8 +181,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "monitor address|site url|website url|target url|"
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
-        "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
-        "resource id|arn|crn|urn",
+        "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
+        "device id|serial|resource id|arn|crn|urn",
         is_name=True,
         fits=_is_host,
     ),
@@ -180,7 +194,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "job name|task name|workflow name|"
         "pipeline name|event title|service description|service desc|short message|message|msg|"
         "check|alarm|alert|monitor|rule|text",
-        exact="name",
+        exact="name label",
         fits=_is_title,
     ),
     AlertField.DESCRIPTION: FieldKind(
@@ -209,7 +223,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="monitoring tool|tool|monitoring system", fits=_is_name
     ),
     AlertField.ENVIRONMENT: FieldKind(
-        phrases="environment|environment name|env|stage|deployment environment", fits=_is_name
+        phrases="environment|environment name|env|stage|deployment environment",
+        fits=lambda leaf: bool(leaf.text) and _is_name(leaf),
     ),
     AlertField.RUNBOOK: FieldKind(
         phrases="runbook|runbook url|runbook link|run book|playbook|playbook url|playbook link|"
@@ -226,7 +241,7 @@ def find_field(
     kind = FIELD_KINDS[field]
     given = list(leaves)
     best = _find_best(kind, given, taken)
-    if best and field is AlertField.TITLE and _is_code(best.leaf):
+    if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
     if best is None and field is AlertField.TITLE:
@@ -297,12 +312,17 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     costs = []
     is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] == "name"
     words = leaf.words[:-1] if is_named else leaf.words
+    own, bonus = set(leaf.own_words), 0.0
+    if leaf.is_time and (own & _ZONE_WORDS or _OFFSET.search(leaf.text)):
+        # Of two times, the one with a known time zone is better.
+        words, own = tuple(each for each in words if each not in _ZONE_WORDS), own - _ZONE_WORDS
+        bonus = _ZONE_BONUS
     for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
         if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
-            more = max(len(set(leaf.own_words) - set(wanted) - {"name"}), 0)
-            costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more)
-    if len(leaf.path) == 1 and leaf.own_words == (kind.exact,):
+            more = len(own - set(wanted) - {"name"})
+            costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more - bonus)
+    if len(leaf.path) == 1 and leaf.own_words in {(each,) for each in kind.exact.split()}:
         costs.append(_EXACT_COST)
     return min(costs, default=None)
 
@@ -311,11 +331,16 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     """Return the value for the severity: of a key for severities, or else a state that is one."""
     top = [leaf for leaf in leaves if leaf.words == ("severity",) and leaf.is_word]
     given = [leaf for leaf in top if _is_severity(leaf)] or leaves
-    if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, given)):
+    found = find_field(AlertField.SEVERITY, filter(_is_severity_word, given))
+    if found and normalize_word(found.leaf.text) not in _UNMARKED_SEVERITIES:
         return found
     for leaf in filter(_is_graded_state, given):
+        if found is None and "type" in leaf.own_words and leaf.text.casefold() in FAILURE_WORDS:
+            continue
         reason = f"{leaf.text} is a severity"
         return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    if found:
+        return found
     found = find_field(AlertField.SEVERITY, given)
     return found and replace(found, confidence=Confidence.UNSURE)
 
@@ -325,7 +350,9 @@ def _is_graded_state(leaf: Leaf) -> bool:
     own, word = set(leaf.own_words), normalize_word(leaf.text)
     is_state = bool(own & {"state", "status", "condition", "type"})
     is_graded = " " not in word and "type" not in own and _is_severity_word(leaf)
-    is_other = leaf.is_about_other or word in _KIND_WORDS | FAILURE_WORDS
+    # The state `error` of a run is no severity.
+    is_failure = word in FAILURE_WORDS and not (word == "error" and own & _GRADED_OWNERS)
+    is_other = leaf.is_about_other or is_failure or word in _KIND_WORDS
     is_word = word in USUAL_SEVERITY_WORDS or is_graded
     return is_state and is_word and not is_other and _is_severity(leaf)
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
-from domain.alerts.recognition.fields import LINK_OWNERS, Confidence
+from domain.alerts.recognition.fields import LINK_OWNERS, RUNNER_WORDS, Confidence
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
+from domain.alerts.recognition.snapshots import Snapshot
 from domain.alerts.recognition.states import (
     STATE_WORDS,
     find_state,
@@ -38,7 +39,8 @@ _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding
 #: Words of keys of messages about code, whose title is the text of a commit.
 _CODE_WORDS = parse_word_set("commit branch build deploy")
 #: Words of keys for a kind. These are only the name of a rule if nothing else is.
-_KIND_KEYS = ({"type"}, {"alert", "type"}, {"alarm", "type"}, {"event", "type"}, {"kind"})
+_ALERT_TYPE_KEYS = ({"alert", "type"}, {"alarm", "type"}, {"event", "type"})
+_KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"})
 _OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
 #: Words of keys for credentials, and words that make one of a key.
 _SECRET_WORDS = parse_word_set(
@@ -58,6 +60,11 @@ _OBJECT_WORDS = parse_word_set(
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of places that a check runs from.
 _PROBE_WORDS = parse_word_set("location probe agent")
+#: Words of things that check one object, and of the places that they may run in.
+_CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
+_RUN_AREA_WORDS = parse_word_set("region zone location")
+#: Words of rules that can apply to several checks.
+_GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
@@ -71,6 +78,7 @@ _OCCURRENCE_WORDS = parse_word_set(
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
+_UNIX_TIME = re.compile(r"=1\d{9}")
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -83,6 +91,8 @@ class Identity:
     reason: str
     #: True if two hosts with the same rule would share an alert.
     may_merge_hosts: bool = False
+    #: True if the recovery has other values.
+    is_partial: bool = False
 
     @property
     def values(self) -> str:
@@ -118,7 +128,7 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_instance = leaf.thing == "instance" and leaf.is_uuid
     is_named = own & (_ID_WORDS | {"url", "link", "name"})
     is_run = is_instance or (leaf.is_of_run and is_named)
-    if is_secret or is_run:
+    if is_secret or is_run or leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:]):
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
         return False
@@ -222,7 +232,14 @@ def _find_rule_and_objects(
     if rule and (hosts or len(objects) > 1):
         # A plain link may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
-    chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(hosts, objects)]
+    if is_alone := rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule):
+        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
+        rule = None  # All problems of a kind would share an alert.
+    specific = find_specific_name(rule, stable)
+    rules = [leaf for leaf in (rule, specific) if leaf is not None]
+    named = rules + _drop_repeated(hosts, objects)
+    chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
         other = min(filter(_has_identifier, stable), key=lambda leaf: leaf.depth, default=None)
@@ -230,7 +247,9 @@ def _find_rule_and_objects(
     if not chosen:
         return None
     paths = tuple(chosen[: MAX_JOINED_VALUES + 1])
-    is_complete = bool(rule and objects)
+    # A check that sends several types of alerts may report several problems.
+    has_types = any(set(leaf.own_words) in _ALERT_TYPE_KEYS for leaf in messages.leaves)
+    is_complete = bool(rule and (objects or (is_alone and not has_types)))
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
@@ -243,7 +262,36 @@ def _find_rule_and_objects(
         paths=paths,
         confidence=confidence,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
+        may_merge_hosts=not (is_alone or specific)
+        and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
+    )
+
+
+def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
+    """Return the name of the check if a rule, such as a policy, can apply to several ones."""
+    if rule is None or rule.thing not in _GENERAL_WORDS or "title" in rule.own_words:
+        return None
+    named = [
+        leaf for leaf in leaves if leaf.own_words[-1:] == ("name",) and not leaf.is_about_other
+    ]
+    checks = [leaf for leaf in named if leaf.thing in _CHECKED_WORDS and leaf.text]
+    return next((leaf for leaf in checks if leaf.path[:-1] == rule.path[:-1]), None)
+
+
+def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
+    """Return the identifiers of the first new problem and of its object, or None."""
+    known = filter(_is_identifier, messages.without_recovery.stable_leaves)
+    ids = [leaf for leaf in known if "id" in leaf.own_words]
+    items = [leaf for leaf in ids if leaf.path[0] == snapshot.added]
+    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and _is_object(leaf)]
+    if not items:
+        return None
+    paths = [min(each, key=lambda leaf: leaf.depth).path for each in (items, objects) if each]
+    return Identity(
+        paths=tuple(paths),
+        confidence=Confidence.UNSURE,
+        reason="the problem and its object",
+        may_merge_hosts=not objects,
     )
 
 
@@ -299,7 +347,11 @@ def _is_fixed(leaf: Leaf) -> bool:
 
 def _is_object(leaf: Leaf) -> bool:
     words = leaf.words[-2:]
-    if set(leaf.own_words) & STATE_WORDS.keys():  # For example, failed locations.
+    if (
+        "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
+    ):  # For example, failed locations.
+        return False
+    if leaf.is_link and _UNIX_TIME.search(leaf.text):  # A link to the time of the message.
         return False
     if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
         return False

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from domain.alerts.reading.paths import PayloadPath, list_members, list_pairs, parse_inner_object
 from domain.alerts.reading.text import is_blank
@@ -27,6 +28,8 @@ _RUN_WORDS = parse_word_set(
     "build run execution deploy deployment commit release delivery transaction trace span message "
     "request notification attempt heartbeat batch"
 )
+#: Words of arrays whose items are parts of one run.
+_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
@@ -36,7 +39,7 @@ _MOMENT_WORDS = parse_word_set(
 _COUNTER_WORDS = parse_word_set(
     "count counter number num total duration elapsed occurrence attempt retry sequence seq offset "
     "index size length hit match interval ago age percent percentage ratio watermark version "
-    "revision value metric threshold latency rate uptime downtime"
+    "revision value metric threshold latency rate uptime downtime frequency"
 )
 #: Words of people and accounts. Their names, states and identifiers do not describe the alert.
 _OWNER_WORDS = parse_word_set(
@@ -80,6 +83,14 @@ class Leaf:
     def is_of_run(self) -> bool:
         """True if the value belongs to one run or one message of a tool."""
         return self.thing in _RUN_WORDS
+
+    @property
+    def is_of_part(self) -> bool:
+        """True if the value belongs to a part of a run, such as the first step of a test."""
+        return any(
+            isinstance(index, int) and not _PART_WORDS.isdisjoint(split_words(str(key)))
+            for key, index in pairwise(self.path)
+        )
 
     @property
     def thing(self) -> str:

@@ -28,6 +28,11 @@ class Messages:
         return tuple(each for each in (self.repeat, self.recovery) if each is not None)
 
     @property
+    def without_recovery(self) -> "Messages":
+        """The messages about the problem."""
+        return Messages(firing=self.firing, repeat=self.repeat)
+
+    @property
     def has_evidence(self) -> bool:
         """True if there is a second message to compare with."""
         return bool(self.others)

@@ -1,7 +1,7 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
@@ -27,12 +27,19 @@ from domain.alerts.recognition.fields import (
     FoundLeaf,
     find_affected,
     find_field,
+    is_code,
     propose_severity_leaf,
 )
-from domain.alerts.recognition.identity import Identity, propose_identity
+from domain.alerts.recognition.identity import (
+    Identity,
+    find_specific_name,
+    identify_item,
+    propose_identity,
+)
 from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
+from domain.alerts.recognition.snapshots import Snapshot, find_snapshot
 from domain.alerts.recognition.states import (
     ALL_CLEAR_WORDS,
     FAILURE_WORDS,
@@ -80,9 +87,10 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     """
     found = dict(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
-    identity = propose_identity(messages, host.leaf.path if host else None)
-    resolution = _propose_resolution(messages, found, identity)
-    paths = {
+    snapshot = find_snapshot(messages.firing)
+    identity = _propose_identity(messages, host, snapshot)
+    resolution = _propose_resolution(messages, found, identity, snapshot)
+    paths: dict[AlertField, tuple[PayloadPath, ...]] = {
         field: (each.leaf.path,)
         for field, each in found.items()
         if each.leaf.path != (field.value,)
@@ -94,11 +102,15 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
             paths[AlertField.FINGERPRINT] = (first,)
         if more:
             joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
+    if snapshot is not None:
+        paths = {field: snapshot.add_removed(given) for field, given in paths.items()}
     title = found.get(AlertField.TITLE)
-    is_code = title is not None and " " not in title.leaf.text
-    where = host or (found.get(AlertField.SERVICE) if is_code else None)
-    if where is not None and _needs_host(title, where):
-        joins[AlertField.TITLE.value] = ValueJoin((where.leaf.path,))
+    is_word = title is not None and " " not in title.leaf.text
+    where = host or (found.get(AlertField.SERVICE) if is_word else None)
+    added = where.leaf if where is not None and _needs_host(title, where) else None
+    added = find_specific_name(title.leaf if title else None, messages.leaves) or added
+    if added is not None:
+        joins[AlertField.TITLE.value] = ValueJoin((added.path,))
     severity = found.get(AlertField.SEVERITY)
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
@@ -110,8 +122,24 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     return GuessedMapping(
         mapping=mapping,
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
-        questions=tuple(_list_questions(messages, found, identity, resolution)),
+        questions=(
+            *_list_questions(messages, found, identity, resolution),
+            *([snapshot.question] if snapshot else []),
+        ),
     )
+
+
+def _propose_identity(
+    messages: Messages, host: FoundLeaf | None, snapshot: Snapshot | None
+) -> Identity | None:
+    """Return the identity of the alert. If the recovery has another one, repeats still join it."""
+    if snapshot and (item := identify_item(messages, snapshot)):
+        return item
+    path = host.leaf.path if host else None
+    found, known = propose_identity(messages, path), messages.without_recovery
+    if found is None and messages.recovery is not None and (found := propose_identity(known, path)):
+        return replace(found, is_partial=True)
+    return found
 
 
 def _propose_drops(
@@ -137,30 +165,45 @@ def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
 
 def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
     taken: set[PayloadPath] = set()
+    texts: set[str] = set()
     has_host = False
     for field in FIELD_KINDS:
         if field is AlertField.SEVERITY:
             found = propose_severity_leaf(messages.leaves)
         elif field is AlertField.END_TIME:
             found = _find_end(messages, taken)
+        elif field is AlertField.TITLE:
+            found = _find_title(messages, taken)
         else:
             found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
+            texts |= {found.leaf.text} - {""}
             has_host |= field is AlertField.HOSTS
             yield field, found
-    if not has_host and (found := find_affected(messages.leaves, taken)):
+    named = [leaf for leaf in messages.leaves if leaf.text not in texts]
+    if not has_host and (found := find_affected(named, taken)):
         yield AlertField.HOSTS, found
 
 
 def _propose_resolution(
-    messages: Messages, found: Mapping[AlertField, FoundLeaf], identity: Identity | None
+    messages: Messages,
+    found: Mapping[AlertField, FoundLeaf],
+    identity: Identity | None,
+    snapshot: Snapshot | None,
 ) -> Resolution | None:
     """Return the rule for recoveries, or else the words of severity scales that mean no problem.
 
     A sentence is only used if other values identify the alert, since each recovery would otherwise
     resolve all alerts. An end time that only the recovery has is preferred to a sentence.
     """
+    if snapshot and identity and identity.paths[0][0] == snapshot.added:
+        item = snapshot.add_removed(identity.paths[:1])[-1]
+        return Resolution(
+            rule=PayloadCondition(item, Operator.IS_MISSING, ("no",)),
+            confidence=Confidence.LIKELY,
+            reason=f"{snapshot.removed} lists problems that are over",
+        )
     resolution = propose_resolution(messages)
     if resolution is not None:
         is_sentence = resolution.rule.operator is Operator.CONTAINS
@@ -189,12 +232,23 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
     return len(own) >= _MIN_OWN_FIELDS
 
 
+def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the value for the title, if possible one that is the same in the repeat."""
+    found = find_field(AlertField.TITLE, messages.leaves, taken)
+    known = messages.without_recovery.stable_leaves
+    if found is None or found.leaf in known:
+        return found
+    stable = find_field(AlertField.TITLE, known, taken)
+    is_other = stable is None or stable.confidence is Confidence.UNSURE or is_code(stable.leaf)
+    return found if is_other else stable
+
+
 def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the value for the end time. The first message has no time there."""
     if messages.recovery is None:
         found = find_field(AlertField.END_TIME, messages.leaves, taken)
-        end = found and parse_end_time(found.leaf.value, name=AlertField.END_TIME).time
-        return found if end is None else None
+        end = found and parse_end_time(found.leaf.value, name=AlertField.END_TIME)
+        return found if end and end.time is None and end.warning is None else None
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
@@ -225,7 +279,8 @@ def _propose_severity_words(
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):
         words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
-    if severity is not None and severity.leaf.is_word and path != (AlertField.SEVERITY.value,):
+    is_own = path == (AlertField.SEVERITY.value,) and not words
+    if severity is not None and severity.leaf.is_word and not is_own:
         words = {**USUAL_SEVERITY_WORDS, **words}
     return words
 
@@ -277,6 +332,13 @@ def _list_questions(
             "No value of the recovery shows that the alert is over. Choose a rule "
             f"{_WHERE_TO_CHANGE}, or users have to resolve these alerts."
         )
+    # Without a rule, a value under the product's own name ends the alert.
+    end = parse_end_time(messages.firing.get(AlertField.END_TIME), name="")
+    if resolution is None and (end.time or end.warning):
+        yield (
+            "Is end_time the end of the problem? It has a value although the problem is not over, "
+            f"so it can resolve alerts immediately. Choose another end time {_WHERE_TO_CHANGE}."
+        )
     yield from _ask_about_identity(messages, identity)
 
 
@@ -310,7 +372,12 @@ def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterat
 
 
 def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterator[str]:
-    if identity is None:
+    if identity is not None and identity.is_partial:
+        yield (
+            "No value identifies the alert in all of its messages. The recovery has another "
+            f"{identity.values}, so it resolves no alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
+        )
+    elif identity is None:
         yield (
             "No value identifies the alert in all of its messages, so each message may open a new "
             f"alert. Choose a fingerprint {_WHERE_TO_CHANGE}."

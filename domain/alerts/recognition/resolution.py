@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping_rules import (
     Operator,
     PayloadCondition,
@@ -10,12 +11,14 @@ from domain.alerts.reading.mapping_rules import (
     normalize_word,
 )
 from domain.alerts.reading.paths import find_value, format_path
+from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import Confidence
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import FORMER_WORDS, Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.states import (
+    ALL_CLEAR_WORDS,
     CLEAR_PROBLEMS,
     RECOVERY_WORDS,
     SEVERITY_WORDS,
@@ -40,6 +43,7 @@ _STATE_KEYS = {
     "value": 3,
     **dict.fromkeys(("level", "severity", "priority", "color"), 2),
 }
+_SEVERITY_KEYS = parse_word_set("level severity priority")
 #: Lowest weight of keys for states. A severity is only a state if the message also has the
 #: previous one.
 _MIN_WEIGHT = 3
@@ -178,34 +182,67 @@ def _score_difference(
     `before` contains the values of the same path in the other messages.
     """
     weight = _weigh_key(leaf)
-    named, value = find_state(leaf.value), normalize_word(leaf.value)
-    words: tuple[str, ...] = (value,)
+    if contained := _find_contained_word(leaf, before, weight):
+        score, word = contained
+        return score, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
+    value = normalize_word(leaf.value)
+    score, words = _score_value(leaf, before, weight)
+    others = set(map(normalize_word, before))
+    given = dict.fromkeys((value, *words))
+    chosen = [word for word in given if word not in others and is_rule_word(word)]
+    if not score or value not in chosen or _has_numbers(value):
+        return None
+    return score, PayloadCondition(leaf.path, Operator.IS, tuple(chosen[:_MAX_WORDS]))
+
+
+def _find_contained_word(
+    leaf: Leaf, before: Sequence[object], weight: int
+) -> tuple[float, str] | None:
+    """Return the word of a text that names the recovery, with its score, or None."""
     if graded := _find_graded_recovery(leaf.text):
-        return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.CONTAINS, (graded,))
-    leading = find_leading_state(leaf.text)
+        return _NAMED_SCORE + weight, graded
+    leading, named = find_leading_state(leaf.text), find_state(leaf.value)
     if leading and leading[0].state is State.RECOVERY and weight:
-        text = f"{leading[0].word}{leading[1]}"
-        return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.CONTAINS, (text,))
+        return _NAMED_SCORE + weight, f"{leading[0].word}{leading[1]}"
+    is_state = named is not None and named.state is State.RECOVERY
+    if is_state and not _has_numbers(leaf.text):
+        return None
+    word = _find_recovery_in_sentence(leaf, before)
+    # The severity may be lower in other messages too, so the word of a state is preferred.
+    is_state = weight >= _STATE_KEYS["event"] and _TEXT_WORDS.isdisjoint(leaf.own_words)
+    return (_NAMED_SCORE + 1 if is_state else _SENTENCE_SCORE, word) if word else None
+
+
+def _has_numbers(text: str) -> bool:
+    """Return whether a text is a sentence with numbers, which differ between messages."""
+    return " " in text and any(map(str.isdigit, text))
+
+
+def _score_value(
+    leaf: Leaf, before: Sequence[object], weight: int
+) -> tuple[float, tuple[str, ...]]:
+    """Return how well a whole value shows that the alert is over, and other values that do."""
+    named, value = find_state(leaf.value), normalize_word(leaf.value)
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)
         score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
         problem = next((each for each in before if isinstance(each, str)), "")
-        words += list_recovery_values(problem) if named.is_plain else ()
-    elif isinstance(leaf.value, bool) or _is_switch(leaf):
+        return score, list_recovery_values(problem) if named.is_plain else ()
+    if isinstance(leaf.value, bool) or _is_switch(leaf):
         is_over = _is_switch(leaf) and not _list_recovery_words(leaf, weight)
-        score = (_NAMED_SCORE if is_over else _DIGIT_SCORE) + weight
-    elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
-        score = _DIGIT_SCORE + weight
-    elif word := _find_recovery_in_sentence(leaf, before):
-        return _SENTENCE_SCORE, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
-    else:
-        is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
-        score = weight if is_short else 0
-    others = set(map(normalize_word, before))
-    chosen = [word for word in dict.fromkeys(words) if word not in others and is_rule_word(word)]
-    if not score or value not in chosen:
-        return None
-    return score, PayloadCondition(leaf.path, Operator.IS, tuple(chosen[:_MAX_WORDS]))
+        return (_NAMED_SCORE if is_over else _DIGIT_SCORE) + weight, ()
+    if weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
+        return _DIGIT_SCORE + weight, ()
+    if _SEVERITY_KEYS & set(leaf.own_words) and _is_lowest_severity(value, before):
+        return _NAMED_SCORE, ALL_CLEAR_WORDS
+    is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
+    return (weight if is_short else 0), ()
+
+
+def _is_lowest_severity(value: str, before: Sequence[object]) -> bool:
+    """Return whether a severity means no problem, while all severities in `before` mean one."""
+    graded = [USUAL_SEVERITY_WORDS.get(normalize_word(each)) for each in (value, *before)]
+    return graded[0] is Severity.INFO and None not in graded and Severity.INFO not in graded[1:]
 
 
 def _find_graded_recovery(text: str) -> str | None:

@@ -37,7 +37,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("started start began begin", "ended end finished stopped completed"),
     (_SEVERITIES, "ok okay normal clear cleared"),
     ("abnormal anomaly anomalous", "normal"),
-    ("degraded outage impaired", "operational"),
+    ("degraded outage impaired worsened", "operational improved"),
     ("create created new", "close closed resolved resolve"),
     ("breached breach violated violation violating exceeded", "restored recovered"),
     ("investigating identified monitoring", "resolved completed"),
@@ -45,8 +45,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
 )
 #: Problem words whose recoveries are usually in the same group.
 CLEAR_PROBLEMS = parse_word_set(
-    "firing triggered alerting open opened down problem failing failed unhealthy unreachable "
-    "critical warning major minor"
+    "firing triggered alerting open opened down problem failing failed unhealthy unreachable"
 )
 #: Words of failed runs, such as builds, and words of runs that have not ended.
 FAILURE_WORDS = parse_word_set("failing failed fail failure error errored")

@@ -89,8 +89,9 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
         )
 
 
-#: Unknown tools with different notations: nested, in pairs, with sentences and with switches.
-_UNKNOWN = "apexping cisco_catalyst_center hydrozen teams_card"
+#: Unknown tools with different notations: nested, in pairs, in objects with one key, sentences,
+#: switches, and lists of new and removed problems.
+_UNKNOWN = "apexping cisco_catalyst_center hydrozen snyk teams_card xmatters"
 
 
 @pytest.mark.parametrize("tool", _UNKNOWN.split())
@@ -106,6 +107,7 @@ def test_messages_of_an_unknown_tool_open_join_and_resolve_an_alert(
     assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
     new = {name: found[name] for name in ("type", "sample", "mapping", "rules")}
     added = made(worker.post("", name=tool, **new))
+    assert added["has_mapping"] is True
     saved = worker.get(f"/{added['id']}/mapping")
     assert (saved["mapping"], saved["rules"]) == (found["mapping"], found["rules"])
 

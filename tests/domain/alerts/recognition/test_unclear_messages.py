@@ -15,7 +15,8 @@ from domain.alerts.integrations.mapping_actions import build_recognition_resourc
 from domain.alerts.integrations.recognized_samples import recognize_messages
 from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.reading.incoming import IncomingAlert, Severity
-from domain.alerts.reading.mapping import FieldMapping, parse_mapping
+from domain.alerts.reading.mapping import AlertField, FieldMapping, parse_mapping
+from domain.alerts.reading.paths import find_value, remove_value, set_value
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import guess_mapping, propose_word_severity
 from domain.alerts.recognition.tools import propose_mapping
@@ -123,3 +124,111 @@ def test_marks_of_a_tool_without_its_title_are_not_that_tool(payload: dict[str, 
     proposal = propose_mapping(Messages(firing=payload))
     assert proposal.tool is None
     assert _read(payload, proposal.mapping).title == "CPU: web-1"
+
+
+_CHECKED = {"check_name": "Checkout", "check_id": 7, "host": "web-1", "severity": "Error"}
+
+
+def test_a_sentence_with_a_number_is_no_rule_for_the_recovery() -> None:
+    firing = {**_CHECKED, "message": "HTTP status 500"}
+    recovery = {**_CHECKED, "severity": "Info", "message": "Completed in 4211 ms"}
+    guessed = guess_mapping(Messages(firing=firing, recovery=recovery))
+    assert _read(firing, guessed.mapping).ended_at is None
+    next_recovery = {**recovery, "message": "Completed in 3987 ms"}
+    assert _read(next_recovery, guessed.mapping).ended_at is not None
+    (rule,) = guessed.mapping.rules.resolved_when
+    assert rule.path == ("severity",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({"message": "HTTP status 503", "label": "Checkout API"}, "Checkout API"),
+        ({"message": "Timeout of Shop", "summary": "Shop health"}, "Shop health"),
+        ({"policy_name": "fast-burn", "slo_name": "checkout"}, "fast-burn: checkout"),
+    ],
+)
+def test_a_title_is_a_name_that_does_not_change(changes: dict[str, Any], title: str) -> None:
+    firing = {"event": "down", "id": "a", **changes}
+    repeat = {**firing, "message": "Timeout"} if "message" in changes else firing
+    for messages in (Messages(firing=firing), Messages(firing=firing, repeat=repeat)):
+        assert _read(firing, guess_mapping(messages).mapping).title == title
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [
+        {"executionHost": "test001.example.net"},
+        {"probe": {"host": "fra-2", "region": "eu"}},
+        {"steps": [{"target": "#login", "host": "step-1"}]},
+    ],
+)
+def test_the_machine_and_the_steps_of_a_check_are_neither_hosts_nor_identity(
+    runner: dict[str, Any],
+) -> None:
+    firing = {"test": {"id": "5e2a0b342d0f5947444c31fc", "name": "Login"}, "passing": False}
+    guessed = guess_mapping(Messages(firing={**firing, **runner}))
+    alert = _read({**firing, **runner}, guessed.mapping)
+    assert alert.hosts == ()
+    assert alert.fingerprint == _read(firing, guessed.mapping).fingerprint
+
+
+def test_the_time_with_a_known_time_zone_is_the_start() -> None:
+    times = {"time": "2026-11-29T11:00:00", "timeUtc": "2026-11-29T10:00:00"}
+    found = guess_mapping(Messages(firing=_build(**times))).mapping.sources
+    assert found[AlertField.START_TIME] == "timeUtc"
+    times = {"timestamp": "2026-11-29 11:00:00", "iso_timestamp": "2026-11-29T10:00:00Z"}
+    found = guess_mapping(Messages(firing=_build(**times))).mapping.sources
+    assert found[AlertField.START_TIME] == "iso_timestamp"
+
+
+@pytest.mark.parametrize("end", ["2026-11-29T01:45:35Z", "Nov 29 01:45:35"])
+def test_the_end_of_a_search_is_asked_about(end: str) -> None:
+    guessed = guess_mapping(Messages(firing=_build(end_time=end)))
+    assert AlertField.END_TIME not in {each.field for each in guessed.findings}
+    assert any("end_time" in question for question in guessed.questions)
+
+
+def test_a_list_of_new_problems_is_identified_by_its_item_and_object() -> None:
+    shop = {"project": {"id": 1, "name": "shop", "frequency": "daily"}}
+    item = {"id": "CVE-1", "title": "Overflow in zlib", "severity": "low"}
+    firing = {**shop, "newIssues": [item], "removedIssues": []}
+    guessed = guess_mapping(Messages(firing=firing))
+    assert any("without problems" in question for question in guessed.questions)
+    alert = _read(firing, guessed.mapping)
+    over = _read({**shop, "newIssues": [], "removedIssues": [item]}, guessed.mapping)
+    assert (over.fingerprint, over.title) == (alert.fingerprint, alert.title)
+    assert (alert.ended_at, over.ended_at is None) == (None, False)
+    for other in ({"project": {"id": 2}}, {"newIssues": [{**item, "id": "CVE-2"}]}):
+        assert _read({**firing, **other}, guessed.mapping).fingerprint != alert.fingerprint
+
+
+def test_a_kind_does_not_identify_an_alert() -> None:
+    kind = {"event_type": "timing", "source_type_name": "tool", "priority": "normal"}
+    firing = {"title": "Shop - CRITICAL", "alert_type": "error", **kind}
+    recovery = {"title": "Shop - OK", "alert_type": "success", **kind}
+    guessed = guess_mapping(Messages(firing=firing, recovery=recovery))
+    assert any("No value identifies the alert" in question for question in guessed.questions)
+    first, other = (
+        _read({**firing, "title": title}, guessed.mapping) for title in ("Shop", "Blog")
+    )
+    assert first.fingerprint != other.fingerprint
+    assert (first.hosts, first.severity) == ((), Severity.MEDIUM)
+
+
+def test_objects_with_one_key_are_the_fields_of_one_object() -> None:
+    fields = [{"alert_name": "High CPU"}, {"node_name": "web-1"}, {"severity": "Warning"}]
+    payload = {"id": "a", "properties": fields}
+    alert = _read(payload, guess_mapping(Messages(firing=payload)).mapping)
+    assert (alert.title, alert.hosts, alert.severity) == (
+        "High CPU: web-1",
+        ("web-1",),
+        Severity.LOW,
+    )
+    path = ("properties", "node_name")
+    changed = set_value(payload, path, "web-2")
+    assert find_value(changed, path) == "web-2"
+    assert find_value(remove_value(changed, path), path) is None
+    assert len(remove_value(changed, path)["properties"]) == 2
+    same = {"properties": [{"name": "web-1"}, {"name": "web-2"}]}
+    assert find_value(same, ("properties", "name")) is None

@@ -1,0 +1,41 @@
+"""Finds messages that list the new and the removed problems of an object."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from domain.alerts.reading.paths import PayloadPath
+from domain.alerts.recognition.key_words import parse_word_set, split_words
+
+_ADDED_WORDS = parse_word_set("new added opened created introduced")
+_REMOVED_WORDS = parse_word_set("removed fixed resolved closed deleted cleared")
+
+
+class Snapshot(NamedTuple):
+    """The keys of the arrays of new and of removed problems in a message."""
+
+    added: str
+    removed: str
+
+    @property
+    def question(self) -> str:
+        """Question about messages that do not contain exactly one problem."""
+        return (
+            f"Do messages list one problem in {self.added} or {self.removed}? Only the first one "
+            "is read. A message with both resolves the alert over its new problem, and a message "
+            "without problems opens an alert. If the tool can, let it send each problem on its own."
+        )
+
+    def add_removed(self, paths: tuple[PayloadPath, ...]) -> tuple[PayloadPath, ...]:
+        """Return paths, followed by the path of the same value of a removed problem."""
+        first, *rest = paths[0]
+        return (*paths, (self.removed, *rest)) if first == self.added else paths
+
+
+def find_snapshot(message: Mapping[str, object]) -> Snapshot | None:
+    """Return the arrays at the top that contain new and removed problems, or None."""
+    arrays = {split_words(key): key for key in message if isinstance(message[key], list)}
+    for words, added in arrays.items():
+        if len(words) > 1 and words[0] in _ADDED_WORDS:
+            for word in _REMOVED_WORDS & {each[0] for each in arrays if each[1:] == words[1:]}:
+                return Snapshot(added, arrays[(word, *words[1:])])
+    return None
