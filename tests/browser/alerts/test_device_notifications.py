@@ -69,7 +69,14 @@ class Deliverer:
     def deliver(self, **message: Any) -> None:
         while not self._registrations:
             self._page.wait_for_timeout(50)  # Events arrive only while the page is waited for.
-        usual = {"body": "", "url": "", "acknowledge": "", "ended": [], "alarm": True}
+        usual = {
+            "body": "",
+            "url": "",
+            "acknowledge": "",
+            "subject": "",
+            "ended": [],
+            "alarm": True,
+        }
         parts = urlsplit(self._page.url)
         self._session.send(
             "ServiceWorker.deliverPushMessage",
