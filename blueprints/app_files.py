@@ -64,7 +64,9 @@ def service_worker() -> Response:
         _SCRIPTS, "service_worker.js", mimetype="text/javascript", max_age=0
     )
     response.headers.update(_REVALIDATE)
-    response.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
+    response.headers["Content-Security-Policy"] = (
+        "default-src 'none'; connect-src 'self'; img-src 'self'"
+    )
     return response
 
 

@@ -162,12 +162,12 @@ def _find_alerts_and_incidents(text: str) -> Iterator[SearchSection]:
     watched = build_member_projects_query(get_request_viewer(), session=session)
     match = _NUMBER_PATTERN.fullmatch(text)
     number = min(parse_id(match["number"]) or 0, MAX_IID) if match else 0
-    if match and match["path"]:
-        watched = select_projects_by_path(watched, match["path"])
-    alerts = list_alerts_by_number(number, watched, most=most, session=session)
-    incidents = list_incidents_by_number(number, watched, most=most, session=session)
-    more = None
-    if "#" not in text and len(text) >= _MIN_WORD_LENGTH:
+    path = match["path"] if match else None
+    named = select_projects_by_path(watched, path) if path else watched
+    alerts = list_alerts_by_number(number, named, most=most, session=session)
+    incidents = list_incidents_by_number(number, named, most=most, session=session)
+    more, is_reference = None, "#" in text and bool(alerts or incidents)
+    if not is_reference and len(text) >= _MIN_WORD_LENGTH:
         wanted = AlertFilter(project_id=0, projects=watched, search=text)
         alerts += list_alerts(wanted, AlertSlice(size=most), session=session).items
         incidents += search_incidents(text, watched, most=most, session=session)

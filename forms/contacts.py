@@ -39,31 +39,33 @@ class ContactForm(Form):
 
     @property
     def entered_contact(self) -> ContactBody:
-        """The entered contact, with the stored values of empty secrets.
-
-        The default label is the name of the service. Raise InvalidError for invalid values.
-        """
-        entered: Mapping[str, str] = {
-            each.name: self[each.name].data for each in self.service.fields
-        }
-        if self.stored:
-            entered = self.service.keep_secrets(entered, self.stored)
-        default = self.service.name if self.service.schemes else ""
+        """The entered contact. Raise InvalidError for invalid values."""
+        address = self.service.build_url(self._entered_values)
         return self.build_entered_body(
-            ContactBody,
-            type=self.service.type.name,
-            address=self.service.build_url(entered),
-            label=self.label.data or default,
+            ContactBody, type=self.service.type.name, address=address, label=self._entered_label
         )
 
     @property
     def entered_change(self) -> ContactChange:
-        """The entered changes to a contact.
+        """The entered changes to a contact. The address is kept if no value has changed.
 
         Raise InvalidError for invalid values.
         """
-        entered = self.entered_contact
-        return ContactChange(address=entered.address, label=entered.label)
+        values = self._entered_values
+        # The stored address may have another form than the address that the values result in.
+        address = None if values == self.stored else self.service.build_url(values)
+        return ContactChange(address=address, label=self._entered_label)
+
+    @property
+    def _entered_values(self) -> Mapping[str, str]:
+        """The entered values, with the stored values of empty secrets."""
+        entered = {each.name: self[each.name].data or "" for each in self.service.fields}
+        return self.service.keep_secrets(entered, self.stored) if self.stored else entered
+
+    @property
+    def _entered_label(self) -> str:
+        """The entered label. The default is the name of the service."""
+        return self.label.data or (self.service.name if self.service.schemes else "")
 
 
 def build_contact_form(
@@ -89,7 +91,7 @@ def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
                 service_field.parse_value(field.data)
 
     is_kept = service_field.is_secret and stored
-    validators: list[Any] = [check]
+    validators: list[Any] = [limit_length(1000, "A value"), check]
     if not service_field.is_optional and not is_kept:
         validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
     # Secrets except whole URLs are masked. They stay in the form if another field is wrong.

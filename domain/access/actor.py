@@ -91,6 +91,10 @@ class ActionSettings(Protocol):
         """The networks of private addresses that outgoing requests may reach."""
 
     @property
+    def outgoing_contact_hosts(self) -> str:
+        """The hosts with private addresses that messages to contacts may reach."""
+
+    @property
     def longest_silence_days(self) -> int:
         """The maximum number of days that a silence can last."""
 

@@ -2,7 +2,7 @@
 // It handles no requests and caches no pages.
 "use strict";
 
-// Where the page and this worker keep the token that renews the subscription.
+// Where the page and this worker keep the tokens that renew the subscription, one for each contact.
 const STORE = "gatebell-device";
 const scope = self.registration.scope;
 const renewal = new URL("-/devices/renew", scope).href;
@@ -43,7 +43,13 @@ async function receive(data) {
     tag: message.tag,
     requireInteraction: Boolean(message.alarm),
     actions,
-    data: { title: message.title, body: message.body, url: message.url, acknowledge: message.acknowledge },
+    data: {
+      title: message.title,
+      body: message.body,
+      url: message.url,
+      acknowledge: message.acknowledge,
+      subject: message.subject,
+    },
   });
 }
 
@@ -55,7 +61,7 @@ async function acknowledge({ tag, data }) {
       method: "POST",
       headers: { Accept: "application/json" },
       credentials: "omit",
-      body: new URLSearchParams(),
+      body: new URLSearchParams(data.subject ? { alert: data.subject } : {}),
     });
     if (!answer.ok) throw new Error(`the service returned ${answer.status}`);
     const { acknowledged } = await answer.json();
@@ -83,23 +89,38 @@ async function openPage(address) {
   await (same ? same.focus() : self.clients.openWindow(url));
 }
 
+// Renews the subscription of one contact; returns whether the contact still exists.
+async function renewContact(store, entry, saved, subscription) {
+  const answer = await fetch(renewal, {
+    method: "POST",
+    credentials: "omit",
+    body: new URLSearchParams({ token: saved.token, subscription: JSON.stringify(subscription) }),
+  });
+  if (answer.status === 404) {
+    await store.delete(entry);
+    return false;
+  }
+  if (!answer.ok) throw new Error(`the service returned ${answer.status}`);
+  const { token } = await answer.json();
+  await store.put(entry, new Response(JSON.stringify({ ...saved, token })));
+  return true;
+}
+
 // A browser may replace its subscription at any time.
 async function renew(event) {
   try {
     const store = await caches.open(STORE);
-    const saved = await (await store.match(renewal)).json();
+    const entries = await Promise.all((await store.keys()).map(async (entry) => (
+      { entry, saved: await (await store.match(entry)).json() }
+    )));
     const subscription = event.newSubscription || await self.registration.pushManager.subscribe({
       userVisibleOnly: true,
-      applicationServerKey: saved.key,
+      applicationServerKey: entries[0].saved.key,
     });
-    const answer = await fetch(renewal, {
-      method: "POST",
-      credentials: "omit",
-      body: new URLSearchParams({ token: saved.token, subscription: JSON.stringify(subscription) }),
-    });
-    if (!answer.ok) throw new Error(`the service returned ${answer.status}`);
-    const { token } = await answer.json();
-    await store.put(renewal, new Response(JSON.stringify({ ...saved, token })));
+    const renewed = await Promise.all(entries.map(({ entry, saved }) => (
+      renewContact(store, entry, saved, subscription)
+    )));
+    if (!renewed.includes(true)) throw new Error("no contact uses this subscription");
   } catch {
     await show("Notifications on this device have ended", {
       body: "Open your contacts, and turn them on again.",

@@ -8,6 +8,11 @@ function encode(buffer) {
   return btoa(letters.join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
+async function computeDigest(subscription) {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(subscription.endpoint));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // A name such as "Chromium on Linux".
 function nameDevice() {
   const agent = navigator.userAgent;
@@ -46,20 +51,24 @@ function start(part) {
     return registration ? registration.pushManager.getSubscription() : null;
   }
 
+  async function findRow(subscription) {
+    return part.querySelector(`[data-device-digest="${await computeDigest(subscription)}"]`);
+  }
+
   // The list shows which of the devices this one is.
   async function recognize() {
     if (Notification.permission === "denied") return say("blocked");
     const subscription = Notification.permission === "granted" ? await findSubscription() : null;
     if (!subscription) return say("off");
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(subscription.endpoint));
-    const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-    const row = part.querySelector(`[data-device-digest="${hex}"]`);
+    const row = await findRow(subscription);
     if (!row || "deviceExpired" in row.dataset) return say("off");
     row.querySelector("[data-device-own]").hidden = false;
     say("on");
     const saved = { token: row.dataset.deviceToken, key: encode(subscription.options.applicationServerKey) };
     const store = await caches.open(STORE);
-    await store.put(new URL("-/devices/renew", new URL(scope, location.href)), new Response(JSON.stringify(saved)));
+    // Several people may use this browser, so each contact has its own entry.
+    const entry = new URL(`-/devices/renew?contact=${row.dataset.deviceId}`, new URL(scope, location.href));
+    await store.put(entry, new Response(JSON.stringify(saved)));
   }
 
   async function fetchKey() {
@@ -74,7 +83,9 @@ function start(part) {
     await navigator.serviceWorker.register(worker, { scope });
     const { pushManager } = await navigator.serviceWorker.ready;
     const former = await pushManager.getSubscription();
-    if (former && encode(former.options.applicationServerKey) === key) return former;
+    // The push service has ended a subscription that the list shows as expired.
+    const hasEnded = former && "deviceExpired" in ((await findRow(former))?.dataset ?? {});
+    if (former && !hasEnded && encode(former.options.applicationServerKey) === key) return former;
     if (former) await former.unsubscribe();
     return pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   }

@@ -28,6 +28,7 @@ from domain.delivery.mail.smtp import (
     PermanentMailError,
     UnconfirmedDeliveryError,
 )
+from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.deadlines import run_with_deadline
 from domain.delivery.outgoing.errors import DeadlineExceededError, OutgoingError
 from domain.incidents.paging import find_incident_page_reasons as reasons_of_incidents
@@ -44,7 +45,7 @@ from domain.paging.notifications.messages import MessageContent
 from domain.paging.notifications.outbox import (
     CONTACTS_ARE_DUE,
     ContactClaim,
-    UndecryptableAddressError,
+    UnusableAddressError,
     claim_contacts,
     find_due_contacts,
     record_failure,
@@ -215,7 +216,8 @@ class PageSenders:
             contact_url=_build_contact_url(settings),
             now=self._clock(),
         )
-        client = OutgoingClient.from_settings(settings)
+        policy = AddressPolicy.from_contact_hosts(settings.outgoing_contact_hosts)
+        client = OutgoingClient.from_settings(settings, policy)
         try:
             answer = client.send_post(subscription.url, request.body, request.headers)
         except OutgoingError as error:
@@ -421,7 +423,9 @@ class PagingJob(Job):
                 break
             began = monotonic()
             problem = self._senders.send_message(delivery, settings)
-            did_well = problem is None and monotonic() - began < _SLOW_SERVICE_SECONDS
+            # A service that reports the end of a subscription works.
+            is_good = problem is None or problem.has_ended
+            did_well = is_good and monotonic() - began < _SLOW_SERVICE_SECONDS
             if problem is not None:
                 self._record_send_failure(claim, problem, settings, delivery)
                 break
@@ -435,8 +439,8 @@ class PagingJob(Job):
                 return take_next_message(
                     claim, policy, session=session, keyring=self._keyring, now=self.clock()
                 )
-        except UndecryptableAddressError as error:
-            self._record_send_failure(claim, SendProblem(str(error)), settings)
+        except UnusableAddressError as error:
+            self._record_send_failure(claim, error.problem, settings)
             return None
 
     def _record_message_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:

@@ -17,9 +17,10 @@ def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Se
     Raise HostNotFoundError, or AddressBlockedError if no address is permitted.
     """
     found = _resolve_host_name(host, port)
-    allowed = [each for each in found if policy.find_blocked_kind(each) is None]
+    allowed = [each for each in found if policy.allows_connection(each, host, port)]
     if not allowed:
-        raise AddressBlockedError(host, found[0], policy.find_blocked_kind(found[0]) or "")
+        kind = policy.find_blocked_kind(found[0]) or ""
+        raise AddressBlockedError(host, found[0], kind, remedy=policy.remedy)
     return allowed
 
 

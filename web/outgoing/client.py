@@ -90,10 +90,12 @@ class OutgoingClient:
         self._kept: tuple[str, HTTPConnection] | None = None
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> "OutgoingClient":
-        """Return a client with the rules of the settings."""
+    def from_settings(
+        cls, settings: Settings, policy: AddressPolicy | None = None
+    ) -> "OutgoingClient":
+        """Return a client with the rules of the settings, or with other addresses."""
         return cls(
-            AddressPolicy.from_networks(settings.outgoing_private_addresses),
+            policy or AddressPolicy.from_networks(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
             proxy=Proxy.from_text(settings.outgoing_proxy),
         )

@@ -64,7 +64,7 @@ class Proxy:
 
 
 def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
-    """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
+    """Return whether a request goes to allowed private addresses and bypasses the proxy.
 
     A name that this host cannot resolve is left to the proxy, since some hosts cannot resolve
     public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
@@ -73,16 +73,16 @@ def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     try:
         addresses = resolve_allowed_addresses(url.host, url.port, policy)
     except HostNotFoundError:
-        _check_possibly_public(url.host)
+        _check_possibly_public(url.host, policy)
         return False
     return all(_PUBLIC_ADDRESSES.find_blocked_kind(each) is not None for each in addresses)
 
 
-def _check_possibly_public(host: str) -> None:
+def _check_possibly_public(host: str, policy: AddressPolicy) -> None:
     """Raise an error for a host that is not resolved here and leads to a private network."""
     address = parse_literal_address(host)  # such as `localhost.` and `127.0.0.1.`
     refusal = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
     if address is not None and refusal is not None:
-        raise AddressBlockedError(host, address, refusal)
+        raise AddressBlockedError(host, address, refusal, remedy=policy.remedy)
     if address is None and _PRIVATE_NAME.fullmatch(host.rstrip(".")):
         raise HostNotFoundError(host)

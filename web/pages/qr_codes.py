@@ -17,11 +17,13 @@ class QrCode:
     path: str
 
 
-def build_qr_code(text: str) -> QrCode:
-    """Return the QR code of a text."""
-    rows = [
-        list(row) for row in segno.make(text, micro=False).matrix_iter(border=_QUIET_ZONE_MODULES)
-    ]
+def build_qr_code(text: str) -> QrCode | None:
+    """Return the QR code of a text, or None if the text is too long."""
+    try:
+        code = segno.make(text, micro=False)
+    except segno.DataOverflowError:
+        return None
+    rows = [list(row) for row in code.matrix_iter(border=_QUIET_ZONE_MODULES)]
     path = "".join(_build_row_path(number, row) for number, row in enumerate(rows))
     return QrCode(size=len(rows), path=path)
 

@@ -70,8 +70,9 @@ class HostSettings:
     outgoing_proxy: str = define_secret(
         "",
         kinds.allow_proxy_url(),
-        "HTTP proxy for requests of webhooks, audit streams, identity providers and logout URLs to "
-        "public addresses. Hosts in OUTGOING_PRIVATE_ADDRESSES are reached directly.",
+        "HTTP proxy for requests of webhooks, audit streams, identity providers, logout URLs and "
+        "notifications of devices to public addresses. Allowed non-public addresses are reached "
+        "directly.",
     )
     instance_name: str = define_live_setting(
         "Gatebell", kinds.allow_line_of_text(60), "Name of the installation, shown on every page."

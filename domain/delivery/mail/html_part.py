@@ -30,7 +30,7 @@ def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] 
     `buttons` are labels and URLs, which are also in the text. Without them, a text with a single
     link gets a button in place of the link.
     """
-    body, _, signature = text.replace("\r\n", "\n").partition("\n-- \n")
+    body, signature = split_signature(text.replace("\r\n", "\n"))
     blocks = [each for each in re.split(r"\n\s*\n", body.strip("\n")) if each]
     if blocks and blocks[0] in subject:
         blocks = blocks[1:]
@@ -46,6 +46,15 @@ def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] 
         body="\n".join(filter(None, parts)),
         signature="<br>".join(map(_format_line, signature.strip().split("\n"))),
     )
+
+
+def split_signature(text: str) -> tuple[str, str]:
+    """Return the body and the signature of a text; the signature is empty if there is none.
+
+    The body may contain the mark of a signature, for example in the description of an alert.
+    """
+    body, mark, signature = text.rpartition("\n-- \n")
+    return (body, signature) if mark else (text, "")
 
 
 def _find_only_link(body: str, signature: str) -> Sequence[tuple[str, str]]:

@@ -1,16 +1,18 @@
 """The IP addresses that outgoing requests may reach.
 
 Addresses outside the public Internet are blocked, so URLs specified by users cannot reach services
-of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions.
+of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions,
+and OUTGOING_CONTACT_HOSTS allows exceptions for contacts.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from socket import inet_aton
 
 from domain.core.errors import InvalidError
+from domain.delivery.outgoing.hosts import HostList
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 Address = IPv4Address | IPv6Address
@@ -56,14 +58,32 @@ _PUBLIC_V6 = IPv6Network("2000::/3")
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """The addresses that may be reached: public addresses and addresses in allowed networks."""
+    """The addresses that may be reached: public addresses, allowed networks and listed hosts."""
 
     allowed: tuple[Network, ...] = ()
+    hosts: HostList = field(default_factory=HostList)
+    #: Name of the setting that allows networks or hosts.
+    setting: str = "OUTGOING_PRIVATE_ADDRESSES"
 
     @classmethod
     def from_networks(cls, networks: str) -> "AddressPolicy":
         """Return the policy that also allows a comma-separated list of networks."""
         return _parse_policy(networks)
+
+    @classmethod
+    def from_contact_hosts(cls, hosts: str) -> "AddressPolicy":
+        """Return the policy for contacts, with the hosts in OUTGOING_CONTACT_HOSTS."""
+        return cls(hosts=HostList.from_text(hosts), setting="OUTGOING_CONTACT_HOSTS")
+
+    @property
+    def remedy(self) -> str:
+        """Part of the error for a blocked address."""
+        return f"only {self.setting} can allow this"
+
+    def allows_connection(self, address: Address, host: str, port: int) -> bool:
+        """Return whether a connection to an address of a host is permitted."""
+        is_listed = any(self.hosts.has_host(name, port) for name in (host, str(address)))
+        return is_listed or self.find_blocked_kind(address) is None
 
     def find_blocked_kind(self, address: Address) -> str | None:
         """Return the kind of an address that must not be reached, or None."""
@@ -100,20 +120,24 @@ def parse_literal_address(host: str) -> Address | None:
 
 
 def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
-    """Check that a URL contains no blocked IP address.
+    """Check that a URL contains no IP address that is blocked.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
     request is sent. Raise InvalidError for a blocked address.
     """
+    check_url_allowed(url, AddressPolicy.from_networks(networks), field=field)
+
+
+def check_url_allowed(url: OutgoingUrl, policy: AddressPolicy, *, field: str) -> None:
+    """Check that a URL contains no IP address that the policy blocks.
+
+    Raise InvalidError for a blocked address.
+    """
     address = parse_literal_address(url.host)
-    kind = (
-        None
-        if address is None
-        else AddressPolicy.from_networks(networks).find_blocked_kind(address)
-    )
-    if kind is not None:
+    if address is not None and not policy.allows_connection(address, url.host, url.port):
         message = (
-            f"The URL cannot be reached: {url.host} is {kind}. Enter a public address, or ask "
-            "an administrator to allow this address in OUTGOING_PRIVATE_ADDRESSES."
+            f"The URL cannot be reached: {url.host} is {policy.find_blocked_kind(address)}. Enter "
+            "a public address, or ask an administrator to allow this address in "
+            f"{policy.setting}."
         )
         raise InvalidError(message, field=field)

@@ -29,7 +29,7 @@ class AddressBlockedError(OutgoingError):
         address: IPv4Address | IPv6Address,
         kind: str,
         *,
-        remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow this",
+        remedy: str,
     ) -> None:
         """Build the message from the host name, an address, the kind of address and a remedy."""
         is_literal = host == str(address)

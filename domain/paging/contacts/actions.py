@@ -93,8 +93,8 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
 def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
     """Change a contact. If its address changes, a code is sent to confirm it again."""
     changed = _change_contact(work, contact_id, _build_user_owner(work), change)
-    needs_code = changed.confirmed_at is None and changed.code_state is None
-    return send_code(work, contact_id) if needs_code else changed
+    has_code = changed.confirmed_at is not None or changed.code_state is not None
+    return changed if change.address is None or has_code else send_code(work, contact_id)
 
 
 @action("contacts.send_code")
@@ -275,11 +275,8 @@ def _create_contact(
 def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAddress:
     means, contact_type = work.policy(ContactFunctions), get_contact_type(type_name)
     if not contact_type.is_entered:
-        message = (
-            f'`type` cannot be "{contact_type.name}". To add a device, open the contacts in your '
-            "user settings on the device, and turn on notifications there."
-        )
-        raise InvalidError(message, field="type")
+        message = "Only a device can change its address: turn on notifications on the device."
+        raise InvalidError(message, field="address")
 
     def read_url(url: str) -> UrlService:
         release_locks(work.session)  # Starting the process that reads the URL takes a moment.

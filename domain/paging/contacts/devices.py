@@ -15,9 +15,10 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.core.database.paging import MAX_ID
+from domain.core.database.paging import parse_id
 from domain.core.errors import NotFoundError
 from domain.core.keyring import Keyring, UndecipherableError
+from domain.delivery.outgoing.addresses import AddressPolicy, check_url_allowed
 from domain.paging.contacts.actions import record_contact_event
 from domain.paging.notifications import contacts
 from domain.paging.notifications.contact_types.device import DEVICE, build_device_address
@@ -39,7 +40,7 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
     notification rules stay valid. Raise InvalidError if the subscription is invalid, or if the user
     has the maximum number of contacts.
     """
-    subscription, keyring = parse_push_subscription(subscription_text), work.policy(Keyring)
+    subscription, keyring = _parse_allowed(work, subscription_text), work.policy(Keyring)
     own = _select_devices().where(ContactRow.user_id == work.actor.id).with_for_update()
     rows = work.session.scalars(own).all()
     # A browser has one subscription for each service.
@@ -65,9 +66,9 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
     Raise NotFoundError if the token does not belong to the current subscription of a device, or
     InvalidError if the new subscription is invalid.
     """
-    contact_id, _, code = token.partition(".")
-    is_number = contact_id.isascii() and contact_id.isdecimal() and int(contact_id) <= MAX_ID
-    row = _lock_device(int(contact_id), session=work.session) if is_number else None
+    number, _, code = token.partition(".")
+    contact_id = parse_id(number)
+    row = None if contact_id is None else _lock_device(contact_id, session=work.session)
     user = work.session.get(User, row.user_id) if row is not None else None
     keyring = work.policy(Keyring)
     subscription = _find_subscription(row, keyring) if row is not None else None
@@ -77,7 +78,7 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
     if not any(hmac.compare_digest(each.hex().encode(), code.encode()) for each in codes):
         raise NotFoundError(_NOT_FOUND_MESSAGE)
     own = work.with_actor(user.id, user.username)
-    renewed = parse_push_subscription(subscription_text)
+    renewed = _parse_allowed(work, subscription_text)
     _renew(own, row, renewed)
     return _build_token(row, renewed, keyring)
 
@@ -102,6 +103,17 @@ def find_device_identities(
     return found
 
 
+def _parse_allowed(work: UnitOfWork, text: str) -> PushSubscription:
+    """Parse a subscription whose push service has no blocked address.
+
+    Raise InvalidError if not.
+    """
+    subscription = parse_push_subscription(text)
+    policy = AddressPolicy.from_contact_hosts(work.settings.outgoing_contact_hosts)
+    check_url_allowed(subscription.url, policy, field="subscription")
+    return subscription
+
+
 def _build_token(row: ContactRow, subscription: PushSubscription, keyring: Keyring) -> str:
     return f"{row.id}.{keyring.compute_digest(_format_signed_text(row, subscription)).hex()}"
 
@@ -111,11 +123,10 @@ def _format_signed_text(row: ContactRow, subscription: PushSubscription) -> str:
 
 
 def _renew(work: UnitOfWork, row: ContactRow, subscription: PushSubscription) -> Contact:
-    address = build_device_address(subscription)
-    row.address_ciphertext = work.policy(Keyring).encrypt(address.clear)
-    row.shown_address, row.lane = address.shown, address.lane
-    was_expired, row.confirmed_at = row.confirmed_at is None, row.confirmed_at or work.now
-    if was_expired:
+    address, keyring = build_device_address(subscription), work.policy(Keyring)
+    contacts.replace_address(row, address, keyring=keyring, now=work.now)
+    if row.confirmed_at is None:
+        row.confirmed_at = work.now
         row.tries, row.failing_since, row.last_error = 0, None, None
     renewed = contacts.build_contact(row)
     record_contact_event(work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, renewed)

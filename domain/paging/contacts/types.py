@@ -13,7 +13,7 @@ from domain.core.types.base import (
     Resource,
     Text,
 )
-from domain.paging.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
+from domain.paging.notifications.contact_types.registry import ADDRESS_WORDS, ENTERED_CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import (
     PagingPreferences,
@@ -47,7 +47,7 @@ class Channel(Contact):
 class ContactBody(Body):
     """A new contact or channel."""
 
-    type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
+    type: Literal[*(each.name for each in ENTERED_CONTACT_TYPES)]  # type: ignore[valid-type]
     address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
     label: Annotated[Text, Option("--name", former="--label")] = Field(
         default="", max_length=100, description="Display name. The default is the address."

@@ -196,14 +196,9 @@ def change_contact(  # noqa: PLR0913 - the fields that can change
     kept_label = "" if row.label == row.shown_address else row.label
     if address is not None and not _has_address(row, address, keyring):
         _check_address_is_new(address, _list_contact_rows(owner, session=session), keyring)
-        # A worker that is sending a message to the old address loses its claim.
-        row.claim, row.claimed_until = row.claim + 1, None
-        row.address_ciphertext = keyring.encrypt(address.clear)
-        row.shown_address = address.shown[:_MAX_SHOWN_ADDRESS_LENGTH]
-        row.lane = address.lane
+        replace_address(row, address, keyring=keyring, now=now)
         # Responses of the new service are shown only after it has accepted a message.
-        row.last_sent_at = row.failing_since = row.last_failed_at = row.last_error = None
-        row.tries = 0
+        row.last_sent_at = None
         row.authorization_id = authorization_id
         if not is_confirmed:
             row.confirmed_at = row.code_ciphertext = row.code_expires_at = None
@@ -211,6 +206,22 @@ def change_contact(  # noqa: PLR0913 - the fields that can change
     row.label = _normalize_label(kept_label if label is None else label, row.shown_address)
     session.flush()
     return build_contact(row)
+
+
+def replace_address(
+    row: ContactRow, address: ContactAddress, *, keyring: Keyring, now: datetime
+) -> None:
+    """Replace the address of a locked contact unless it is the same, and forget old failures."""
+    if _has_address(row, address, keyring):
+        return
+    # A worker that is sending a message to the old address loses its claim.
+    row.claim, row.claimed_until = row.claim + 1, None
+    row.address_ciphertext = keyring.encrypt(address.clear)
+    row.shown_address = address.shown[:_MAX_SHOWN_ADDRESS_LENGTH]
+    row.lane = address.lane
+    row.tries, row.failing_since, row.last_failed_at, row.last_error = 0, None, None, None
+    # Queued messages do not wait for the next attempt at the old address.
+    row.next_try_at = row.next_try_at and min(row.next_try_at, now)
 
 
 def _normalize_label(label: str, shown_address: str) -> str:

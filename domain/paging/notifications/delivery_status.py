@@ -291,6 +291,8 @@ def end_device(
 
     The device stays in the list of contacts until the user deletes it or turns it on again.
     """
+    if contact.confirmed_at is None:
+        return
     contact.confirmed_at = None
     user = session.get(User, contact.user_id)
     if user is None or not policy.sends_mail:

@@ -59,6 +59,7 @@ class FiringSubject:
     """An alert or incident that needs attention."""
 
     about: SubjectKind
+    id: int
     title: str
     #: First fields of the report, if the report has no title.
     fields: Sequence[tuple[str, str]]
@@ -211,6 +212,7 @@ def _build_firing_subjects(
     return [
         FiringSubject(
             about=subject_kind,
+            id=thing.id,
             title=format_title(thing),
             fields=fields.get(thing.id, ()) if subject_kind is SubjectKind.ALERT else (),
             severity=SEVERITIES[get_severity_rank(thing)].value,

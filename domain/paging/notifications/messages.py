@@ -20,7 +20,11 @@ from domain.paging.notifications.message_facts import (
     find_firing_summary,
     find_follow_ups,
 )
-from domain.paging.notifications.page_targets import SubjectKind, format_subject_counts
+from domain.paging.notifications.page_targets import (
+    PageSubject,
+    SubjectKind,
+    format_subject_counts,
+)
 from domain.paging.notifications.policy import PageReason, PagingSettings
 from domain.paging.notifications.push_subscriptions import encode_base64url
 from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
@@ -297,6 +301,8 @@ class DeviceNotification:
     url: str = ""
     #: URL that acknowledges the alert or incident. Empty if there are none, or several.
     acknowledge_url: str = ""
+    #: Name of the alert or incident in the form of this URL, such as `12` or `incident-3`.
+    acknowledge_subject: str = ""
     #: Name of the notification, at most 32 characters. A later notification with the same tag
     #: replaces it. Empty if it replaces no other notification.
     tag: str = ""
@@ -340,8 +346,8 @@ def build_page_content(
     reader = MessageReader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
         link = _build_acknowledgement_link(contact, batches, policy, now=now)
-        return _build_firing_content(firing, follow_ups, link, reader, policy)
-    return _build_follow_up_content(follow_ups, reader, policy) if follow_ups else None
+        return _build_firing_content(firing, follow_ups, link, reader, contact, policy)
+    return _build_follow_up_content(follow_ups, reader, contact, policy) if follow_ups else None
 
 
 def _build_firing_content(
@@ -349,6 +355,7 @@ def _build_firing_content(
     follow_ups: Sequence[FollowUp],
     link: str | None,
     reader: MessageReader,
+    contact: Contact,
     policy: PagingSettings,
 ) -> MessageContent:
     parts = [format_firing_text(firing, reader)]
@@ -371,7 +378,7 @@ def _build_firing_content(
         is_alarm=True,
         buttons=tuple(buttons),
         thread=url if firing.count == 1 else "",
-        notification=_build_firing_notification(firing, follow_ups, link, reader, policy),
+        notification=_build_firing_notification(firing, follow_ups, link, reader, contact, policy),
     )
 
 
@@ -380,6 +387,7 @@ def _build_firing_notification(
     follow_ups: Sequence[FollowUp],
     link: str | None,
     reader: MessageReader,
+    contact: Contact,
     policy: PagingSettings,
 ) -> DeviceNotification:
     """Return the notification about alerts and incidents that need attention.
@@ -387,7 +395,7 @@ def _build_firing_notification(
     A notification has no room for a selection, so several alerts and incidents are acknowledged on
     the web page of the link.
     """
-    first, ended = firing.named[0], _build_tags(follow_ups, policy)
+    first, ended = firing.named[0], _build_tags(follow_ups, contact, policy)
     title = f"{first.severity.capitalize()}: {_format_alert_title(first)}"
     if firing.single is None:
         where = _format_projects(first.path, firing.projects)
@@ -408,23 +416,29 @@ def _build_firing_notification(
         ),
         url=reader.get_url(first),
         acknowledge_url=link or "",
-        tag=_build_tag(first, policy),
+        acknowledge_subject=PageSubject(first.about, first.id).form_value,
+        tag=_build_tag(first, contact, policy),
         ended_tags=ended,
     )
 
 
-def _build_tags(follow_ups: Sequence[FollowUp], policy: PagingSettings) -> tuple[str, ...]:
-    return tuple(_build_tag(each, policy) for each in follow_ups[:_MAX_FOLLOW_UPS])
+def _build_tags(
+    follow_ups: Sequence[FollowUp], contact: Contact, policy: PagingSettings
+) -> tuple[str, ...]:
+    return tuple(_build_tag(each, contact, policy) for each in follow_ups[:_MAX_FOLLOW_UPS])
 
 
-def _build_tag(subject: FiringSubject | FollowUp, policy: PagingSettings) -> str:
-    """Return the tag of an alert or incident, from which push services learn nothing about it."""
-    text = f"notification of {subject.about} {subject.path} {subject.iid}"
+def _build_tag(subject: FiringSubject | FollowUp, contact: Contact, policy: PagingSettings) -> str:
+    """Return the tag of an alert or incident, from which push services learn nothing about it.
+
+    Contacts of several users in the same browser have different tags.
+    """
+    text = f"notification of {subject.about} {subject.path} {subject.iid} to contact {contact.id}"
     return encode_base64url(policy.keyring.compute_digest(text)[:_TAG_BYTES])
 
 
 def _build_follow_up_content(
-    follow_ups: Sequence[FollowUp], reader: MessageReader, policy: PagingSettings
+    follow_ups: Sequence[FollowUp], reader: MessageReader, contact: Contact, policy: PagingSettings
 ) -> MessageContent:
     first = follow_ups[0]
     return MessageContent(
@@ -432,14 +446,14 @@ def _build_follow_up_content(
         text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
         short_text=reader.get_url(first),
         thread=reader.get_url(first) if len(follow_ups) == 1 else "",
-        notification=_build_follow_up_notification(follow_ups, reader, policy),
+        notification=_build_follow_up_notification(follow_ups, reader, contact, policy),
     )
 
 
 def _build_follow_up_notification(
-    follow_ups: Sequence[FollowUp], reader: MessageReader, policy: PagingSettings
+    follow_ups: Sequence[FollowUp], reader: MessageReader, contact: Contact, policy: PagingSettings
 ) -> DeviceNotification:
-    first, tags = follow_ups[0], _build_tags(follow_ups, policy)
+    first, tags = follow_ups[0], _build_tags(follow_ups, contact, policy)
     if len(follow_ups) == 1:
         title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
         return DeviceNotification(

@@ -40,6 +40,7 @@ from domain.paging.notifications.messages import (
 )
 from domain.paging.notifications.notice_checks import find_notice_block
 from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.push_requests import SUBSCRIPTION_ENDED
 from domain.paging.notifications.queueing import (
     GIVE_UP_AFTER,
     RETRIED_KINDS,
@@ -90,8 +91,13 @@ MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).wher
 )
 
 
-class UndecryptableAddressError(Exception):
-    """Error for an address that no key can decrypt. The message of the error is shown to users."""
+class UnusableAddressError(Exception):
+    """Error for an address to which nothing can be sent: no key can decrypt it, or it has ended."""
+
+    def __init__(self, problem: SendProblem) -> None:
+        """Store the problem, which is shown to users."""
+        super().__init__(problem.reason)
+        self.problem = problem
 
 
 def find_due_contacts(
@@ -163,8 +169,8 @@ def take_next_message(
 ) -> ContactMessage | None:
     """Renew a claim, and return the next message to send.
 
-    Release the claim and return None if there is nothing to send. Raise UndecryptableAddressError
-    if the address cannot be decrypted.
+    Release the claim and return None if there is nothing to send. Raise UnusableAddressError if the
+    address cannot be decrypted, or if the contact is a device that has ended its subscription.
     """
     contact = _lock_contact(*_is_claimed_by(claim), session=session)
     if contact is None:
@@ -317,11 +323,13 @@ def _is_owner_active(contact: Contact, *, session: Session) -> bool:
 def _get_address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
     if contact.address_ciphertext is None:
         return session.scalar(select(User.email).where(User.id == contact.user_id)) or ""
+    if contact.confirmed_at is None and not get_contact_type(contact.type).is_entered:
+        raise UnusableAddressError(SUBSCRIPTION_ENDED)
     try:
         return keyring.decrypt(contact.address_ciphertext)
     except UndecipherableError as error:
         message = "its address was encrypted with a SECRET_KEY that is no longer known"
-        raise UndecryptableAddressError(message) from error
+        raise UnusableAddressError(SendProblem(message)) from error
 
 
 def record_message_sent(

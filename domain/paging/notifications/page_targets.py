@@ -40,6 +40,11 @@ class PageSubject(NamedTuple):
             "incident_id": self.id if self.subject is SubjectKind.INCIDENT else None,
         }
 
+    @property
+    def form_value(self) -> str:
+        """Return the value in the acknowledgement form, such as `12` or `incident-3`."""
+        return f"incident-{self.id}" if self.subject is SubjectKind.INCIDENT else str(self.id)
+
 
 #: Rank of an incident's severity on the scale of alerts: 0 for critical.
 INCIDENT_SEVERITY_RANK = len(SEVERITIES) - 1 - Incident.urgency

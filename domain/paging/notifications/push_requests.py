@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
+from domain.delivery.mail.html_part import split_signature
 from domain.delivery.outgoing.errors import describe_status_problem
 from domain.paging.notifications.contact_types.base import SendProblem
 from domain.paging.notifications.messages import (
@@ -35,7 +36,9 @@ _MAX_PAYLOAD_BYTES = 3993
 _MIN_TEXT_LENGTH = 20
 #: Statuses with which a push service reports that a subscription has ended (RFC 8030 section 7.3).
 _GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
-_GONE_REASON = "the browser has ended its subscription"
+SUBSCRIPTION_ENDED = SendProblem(
+    "the browser has ended its subscription", is_final=True, has_ended=True
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
     Texts are truncated to the maximum size of a payload.
     """
     found = content.notification or DeviceNotification(
-        title=content.subject, body=content.text.partition("\n\n-- \n")[0]
+        title=content.subject, body=split_signature(content.text)[0].rstrip()
     )
     tag = found.tag or f"message-{attempt_id}"
     title, body = found.title, found.body
@@ -101,6 +104,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
                 "body": body,
                 "url": found.url,
                 "acknowledge": found.acknowledge_url,
+                "subject": found.acknowledge_subject,
                 "tag": tag,
                 "ended": found.ended_tags,
                 "alarm": content.is_alarm,
@@ -119,7 +123,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
 def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
     """Return the problem that the response of a push service describes, or None."""
     if status in _GONE:
-        return SendProblem(_GONE_REASON, is_final=True, has_ended=True)
+        return SUBSCRIPTION_ENDED
     problem = describe_status_problem(status)
     if problem is None:
         return None

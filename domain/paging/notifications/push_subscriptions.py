@@ -2,7 +2,6 @@
 
 import base64
 import json
-from binascii import Error as Base64Error
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -50,7 +49,7 @@ def parse_push_subscription(text: str) -> PushSubscription:
         endpoint, keys = parsed["endpoint"], parsed["keys"]
         p256dh, auth = _decode_base64url(keys["p256dh"]), _decode_base64url(keys["auth"])
         EllipticCurvePublicKey.from_encoded_point(SECP256R1(), p256dh)
-    except (ValueError, TypeError, KeyError, Base64Error, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidError(_INVALID_MESSAGE, field=_FIELD) from error
     if not isinstance(endpoint, str) or len(auth) != _AUTH_BYTES:
         raise InvalidError(_INVALID_MESSAGE, field=_FIELD)

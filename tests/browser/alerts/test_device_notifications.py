@@ -159,10 +159,16 @@ def test_a_notification_of_this_device_acknowledges_the_alert(
     assert problems_of(page) == []
     deliverer = Deliverer(page)
     alert_id, link = link_about(live_sqlite, alice(live_sqlite))
-    deliverer.deliver(title="Critical: Disk full", body="acme/shop #1", tag="one", acknowledge=link)
+    message = {"title": "Critical: Disk full", "body": "acme/shop #1", "tag": "one"}
+    (worker,) = page.context.service_workers
+    # Only the alert of the notification is acknowledged, not another alert of the link.
+    deliverer.deliver(**message, acknowledge=link, subject=str(alert_id + 1))
+    deliverer.wait_for("Critical: Disk full")
+    click_action(worker, "acknowledge")
+    deliverer.wait_for("No longer needs attention")
+    deliverer.deliver(**message, acknowledge=link, subject=str(alert_id))
     (shown,) = deliverer.wait_for("Critical: Disk full")
     assert shown["actions"] == ["Acknowledge", "Open"]
-    (worker,) = page.context.service_workers
     click_action(worker, "acknowledge")
     (shown,) = deliverer.wait_for("Acknowledged")
     assert shown["body"] == "Critical: Disk full\nacme/shop #1"

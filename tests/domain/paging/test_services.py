@@ -82,10 +82,17 @@ def test_a_url_for_the_public_server_is_read_back(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["ntfys://alice:secret@ntfy.sh/night", "ntfys://ntfy.sh/a/b", "ntfys://ntfy.sh/a?priority=max"],
+    [
+        "ntfys://alice:secret@ntfy.sh/night",
+        "ntfys://ntfy.sh/a/b",
+        "ntfys://ntfy.sh/a?priority=max",
+        "jsons://hooks.example/a?format=markdown",
+        "jsons://hooks.example/a?-key=x&format=markdown",
+    ],
 )
 def test_a_url_that_fields_cannot_express_is_changed_as_a_whole(address: str) -> None:
-    assert parse_address("apprise", "ntfys://…", address) == (
+    shown = f"{address.partition(':')[0]}://…"
+    assert parse_address("apprise", shown, address) == (
         SERVICES["apprise"],
         {"address": address},
     )

@@ -291,6 +291,7 @@ def test_a_valid_code_is_shown_as_a_qr_code_with_its_url(gatebell: LiveGatebell)
     answer = draw(gatebell, device["user_code"].replace("-", " ").lower())
     assert answer.status_code == 200
     picture = build_qr_code(device["verification_uri_complete"])
+    assert picture is not None
     assert f'd="{picture.path}"' in answer.text
     assert device["verification_uri_complete"] in answer.text
 

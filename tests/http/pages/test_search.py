@@ -51,6 +51,9 @@ def test_the_search_finds_alerts_and_incidents_by_words_and_by_number(
     assert title in find(browser, gatebell, "#1")
     assert f"{project}#1" in find(browser, gatebell, "1")
     assert "No results" in find(browser, gatebell, f"{project}#99999999999")
+    sharp = f"{unique('C')}# service is down"
+    connect(gatebell, other).accepted(title=sharp)
+    assert sharp in find(browser, gatebell, sharp.partition(" ")[0])
 
 
 @pytest.mark.both_databases

@@ -37,13 +37,14 @@ def test_both_parts_of_a_page_have_the_same_facts(
     pages: Pages, mailbox: Mailbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     alice = pages.person("alice")
-    details = {"service": "<b>shop</b>", "description": "Line 1\nhttps://wiki.example/disk?a=1&b=2"}
+    description = "Line 1\n-- \nhttps://wiki.example/disk?a=1&b=2"
+    details = {"service": "<b>shop</b>", "description": description}
     pages.page([pages.alert(_HOSTILE, **details)], alice)
     pages.run_for(4)
     (message,) = mailbox.messages
     assert message.get_content_type() == "multipart/alternative"
     found = _Words(message.html)
-    body = message.text.replace("\r\n", "\n").partition("\n-- \n")[0]
+    body = message.text.replace("\r\n", "\n").rpartition("\n-- \n")[0]
     shown = " ".join(found.text.split())
     for line in filter(None, body.split("\n")):
         words = re.sub(r"^(?:Acknowledge it|Show alert #1): http\S+$", "", line)

@@ -9,6 +9,7 @@ import pytest
 
 from domain.core.keyring import Keyring
 from domain.housekeeping.rekeying import reencrypt_all_columns
+from domain.paging.contacts.devices import find_device_identities, renew_device
 from domain.paging.notifications.acknowledging import parse_signed_link
 from domain.paging.notifications.contact_types.device import build_device_address
 from domain.paging.notifications.contacts import Contact, ContactOwner
@@ -20,7 +21,8 @@ from domain.paging.notifications.recipients import (
     QuietHours,
     store_preferences,
 )
-from models import Mail, PushKey
+from models import ContactRule, Mail, PushKey
+from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.notifications.push_service import (
@@ -45,7 +47,6 @@ def pages(settings: Settings, mailbox: Mailbox, push_service: PushService) -> It
         settings,
         trusted_ca_file=push_service.certificate,
         mail_from="ops@gate.example",
-        outgoing_private_addresses="127.0.0.0/8",
     )
     with running_mail_server(mailbox) as port:
         made = Pages(trusting, port)
@@ -65,7 +66,8 @@ def test_a_page_reaches_every_device_encrypted_and_signed(
     phone, laptop = push_service.device("phone"), push_service.device("laptop")
     turn_on(pages, alice, phone)
     turn_on(pages, alice, laptop)
-    pages.page([pages.alert("Disk full", service="billing", hosts="db1\ndb2")], alice)
+    alert = pages.alert("Disk full", service="billing", hosts="db1\ndb2")
+    pages.page([alert], alice)
     pages.run_for(2)
     (push,), (other,) = phone.pushes, laptop.pushes
     assert (push.payload["title"], push.payload["body"]) == (
@@ -84,6 +86,9 @@ def test_a_page_reaches_every_device_encrypted_and_signed(
     sealed = push.payload["acknowledge"].rpartition("/-/acknowledge/")[2]
     link = parse_signed_link(sealed, [pages.settings.secret_key], now=pages.now)
     assert link.user_id == alice.id
+    assert push.payload["subject"] == str(alert)
+    # Several people may use the same browser.
+    assert push.payload["tag"] != other.payload["tag"]
     assert all(sealed not in value for value in push.headers.values())
 
 
@@ -149,6 +154,119 @@ def test_a_device_that_ended_its_subscription_expires_and_other_contacts_are_use
     assert len(mailbox.messages) == 2
 
 
+def renew(pages: Pages, person: Person, device: Device) -> None:
+    """Replace the subscription of a user's only device, as its browser does."""
+    with pages.session() as session:
+        found = find_device_identities(person.id, session=session, keyring=pages.keyring)
+        (identity,) = found.values()
+        work = work_in(session, now=pages.now, policies=[pages.keyring])
+        own = replace(work, settings=pages.settings)
+        renew_device(own, identity.token, device.subscription)
+
+
+def test_a_device_that_is_renewed_during_an_attempt_does_not_expire(
+    pages: Pages, push_service: PushService
+) -> None:
+    alice, (old, new) = (
+        pages.person("alice", has_contact=False),
+        map(push_service.device, ("old", "new")),
+    )
+    contact = turn_on(pages, alice, old)
+
+    def answer(request: Received) -> tuple[int, dict[str, str]]:
+        if request.path != old.path:
+            return 201, {}
+        renew(pages, alice, new)
+        return 410, {}
+
+    push_service.receiver.answer = answer
+    pages.page([pages.alert("Disk full")], alice)
+    pages.run_for(5)
+    assert pages.contact_state(contact).state == "ready"
+    assert [each.payload["title"] for each in new.pushes] == ["Critical: Disk full"]
+    assert pages.rows(Mail) == []
+
+
+def test_queued_messages_do_not_wait_for_the_next_attempt_at_the_old_address(
+    pages: Pages, push_service: PushService
+) -> None:
+    alice, old = pages.person("alice", has_contact=False), push_service.device("old")
+    contact = turn_on(pages, alice, old)
+    push_service.receiver.answer = lambda _request: (503, {"Retry-After": "300"})
+    pages.page([pages.alert("Disk full")], alice)
+    pages.run_for(2)
+    push_service.receiver.answer = lambda _request: (201, {})
+    new = push_service.device("new")
+    renew(pages, alice, new)
+    pages.run_for(2)
+    assert [each.payload["title"] for each in new.pushes] == ["Critical: Disk full"]
+    assert pages.contact_state(contact).last_error is None
+
+
+def test_delayed_messages_of_an_expired_device_go_to_the_account_without_another_attempt(
+    pages: Pages, push_service: PushService, mailbox: Mailbox
+) -> None:
+    alice, phone = pages.person("alice", has_contact=False), push_service.device("phone")
+    contact = turn_on(pages, alice, phone)
+    with pages.session() as session:
+        later = {"alerts": "other", "delay_minutes": 5, "created_at": pages.now}
+        now = {"alerts": "critical", "delay_minutes": 0, "created_at": pages.now}
+        owner = {"user_id": alice.id, "contact_id": contact.id}
+        session.add_all([ContactRule(**owner, **later), ContactRule(**owner, **now)])
+    asked: list[str] = []
+
+    def end(request: Received) -> tuple[int, dict[str, str]]:
+        asked.append(request.path)
+        return 410, {}
+
+    push_service.receiver.answer = end
+    pages.page([pages.alert("Delayed", severity=2)], alice)
+    pages.run_for(40)
+    pages.page([pages.alert("Now")], alice, is_critical=True)
+    pages.run_for(40)
+    assert [each.partition(" (")[0] for each in subjects(mailbox)] == ["[critical] Now"]
+    pages.run_for(240)
+    assert len(asked) == 1
+    assert [each.partition(" (")[0] for each in subjects(mailbox)] == [
+        "[critical] Now",
+        "[medium] Delayed",
+    ]
+    assert len(pages.rows(Mail)) == 1
+
+
+def test_an_ended_subscription_does_not_slow_down_other_devices_of_its_push_service(
+    pages: Pages, push_service: PushService
+) -> None:
+    devices = [push_service.device(f"device{number}") for number in range(3)]
+    people = [pages.person(device.name, has_contact=False) for device in devices]
+    turn_on(pages, people[0], devices[0])
+    push_service.receiver.answer = lambda request: (
+        (410, {}) if request.path == devices[0].path else (201, {})
+    )
+    pages.page([pages.alert("Before")], people[0])
+    worker = pages.worker()
+    pages.wait(seconds=5)
+    worker.run_due()
+    for person, device in zip(people[1:], devices[1:], strict=True):
+        turn_on(pages, person, device)
+    pages.page([pages.alert("After")], *people[1:])
+    pages.wait(seconds=5)
+    assert worker.process_due_work() == 4  # two recipients, and both of their devices at once
+    worker.finish_current_run()
+
+
+def test_only_contact_hosts_allow_private_push_services(
+    pages: Pages, push_service: PushService
+) -> None:
+    alice, phone = pages.person("alice", has_contact=False), push_service.device("phone")
+    contact = turn_on(pages, alice, phone)
+    pages.page([pages.alert("Disk full")], alice)
+    pages.run_for(2, outgoing_contact_hosts="", outgoing_private_addresses="127.0.0.0/8")
+    assert phone.pushes == []
+    reason = "127.0.0.1 is a loopback address; only OUTGOING_CONTACT_HOSTS can allow this"
+    assert pages.contact_state(contact).last_error == reason
+
+
 def test_a_busy_push_service_is_asked_again_after_the_time_it_states(
     pages: Pages, push_service: PushService
 ) -> None:
@@ -195,6 +313,13 @@ def test_a_long_title_is_truncated_to_the_size_of_a_push_message(
     assert push.size <= 4096
     assert push.payload["title"].startswith("Critical: \U0001f525")
     assert push.payload["acknowledge"]
+
+
+@pytest.mark.one_database("sqlite")
+def test_only_the_last_mark_of_a_signature_ends_a_text() -> None:
+    text = "Disk full\n\n-- \nSent by cron\n\n-- \nGatebell\n"
+    _, payload = serialize_notification(MessageContent(subject="Notice", text=text), 7)
+    assert json.loads(payload)["body"] == "Disk full\n\n-- \nSent by cron"
 
 
 @pytest.mark.one_database("sqlite")

@@ -106,6 +106,8 @@ class MessagingService:
         """Return the values of the fields for a URL, or None if the fields cannot express it."""
         if self.alternative is not None:
             url = re.sub(*self.alternative, url)
+        if self.marks_query and re.search("[?&](?!-)", url):
+            return None  # Apprise handles this parameter itself.
         url = re.sub(r"([?&])-", r"\1", url) if self.marks_query else url.removesuffix("/")
         found = self._url_pattern.fullmatch(url)
         if found is None:

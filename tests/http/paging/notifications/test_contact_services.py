@@ -133,6 +133,27 @@ def test_a_confirmed_contact_with_a_new_address_has_to_be_confirmed_again(
     assert "Confirm the contact first" in call.refused("POST", "/test")
 
 
+@pytest.mark.parametrize("address", ["ntfys://night", "jsons://hooks.example/a?format=markdown"])
+def test_a_contact_with_a_new_name_stays_confirmed(
+    gatebell: LiveGatebell, browser: requests.Session, alice: Person, address: str
+) -> None:
+    given = ("--type", "apprise", "--address", address, "--name", "Phone")
+    made = gatebell.cli("contacts", "create", alice.username, *given)
+    page = browser.get(f"{gatebell.url}{PAGE}/{made['id']}")
+    assert submit(browser, page, form_with(page, "label"), label="Night").status_code == 302
+    changed = api_caller(gatebell, alice, f"/user/contacts/{made['id']}").done("GET")
+    assert (changed["label"], changed["state"]) == ("Night", "ready")
+
+
+def test_a_value_has_a_maximum_length(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    for server in ("https://" + "a" * 3000, "https://" + "\u0e01" * 990):
+        page = add(gatebell, browser, "ntfy", server=server, topic="night", token="x")
+        assert page.status_code == 422
+        assert '<svg class="qr"' not in page.text
+    long = add(gatebell, browser, "ntfy", server="https://" + "a" * 3000, topic="night")
+    assert "A value may have at most 1,000 characters." in long.text
+
+
 @pytest.mark.long
 def test_other_urls_are_changed_as_an_apprise_url_and_channels_stay_confirmed(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person

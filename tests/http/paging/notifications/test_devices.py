@@ -110,6 +110,8 @@ def test_subscriptions_that_are_not_valid_are_rejected(paged: Paged, alice: Pers
         ),
         (re.sub(r'"p256dh": ".', '"p256dh": "A', device.subscription), "subscription is invalid"),
         ("[]", "subscription is invalid"),
+        (re.sub(r'"auth": "[^"]+"', '"auth": [1]', device.subscription), "subscription is invalid"),
+        (device.subscription.replace("127.0.0.1", "10.1.2.3"), "OUTGOING_CONTACT_HOSTS"),
         ("[" * 100_000, "subscription is invalid"),
         ("", "The browser sent no subscription."),
     ):
@@ -142,7 +144,11 @@ def test_the_api_lists_devices_but_cannot_create_them(paged: Paged, alice: Perso
     body = {"type": "device", "address": device.subscription}
     rejected = call("POST", "/user/contacts", json=body)
     assert rejected.status_code == 400
-    assert "open the contacts in your user settings on the device" in rejected.text
+    assert "must be one of email, apprise" in rejected.text
+    address = {"address": device.subscription}
+    rejected = call("PUT", f"/user/contacts/{listed['id']}", json=address)
+    assert rejected.status_code == 400
+    assert "turn on notifications on the device" in rejected.text
     assert device.path not in call("GET", "/user/contacts").text
     exported = gatebell.cli("users", "export", alice.username)
     assert [each["shown_address"] for each in exported["contacts"]] == ["127.0.0.1"]
@@ -166,14 +172,16 @@ def test_a_browser_renews_its_subscription_with_the_token_of_the_device(
     press(browser, browser.get(page.url), "/test")
     assert (len(old.pushes), len(new.pushes)) == (0, 1)
     # The token is only valid for the subscription that it was made for.
-    for wrong in (token[1], "1.0", "", "x" * 5000, f"{2**70}.1"):
+    for wrong in (token[1], "1.0", "", "x" * 5000, "1" * 5000, f"{2**70}.1"):
         again = requests.post(
             url, data={"token": wrong, "subscription": old.subscription}, timeout=30
         )
         assert again.status_code == 404
         assert "Device not found. Turn on notifications again." in again.text
-    valid = {"token": renewed.json()["token"], "subscription": "{}"}
-    assert requests.post(url, data=valid, timeout=30).status_code == 422
+    blocked = new.subscription.replace("127.0.0.1", "10.1.2.3")
+    for subscription in ("{}", blocked):
+        valid = {"token": renewed.json()["token"], "subscription": subscription}
+        assert requests.post(url, data=valid, timeout=30).status_code == 422
 
 
 def test_an_expired_device_is_turned_on_again_with_its_rules(paged: Paged, alice: Person) -> None:
@@ -190,6 +198,9 @@ def test_an_expired_device_is_turned_on_again_with_its_rules(paged: Paged, alice
     assert "This device is no longer paged." in page.text
     with database_of(gatebell) as session:
         (before_id,) = session.scalars(contacts_of(alice))
+    call = api_caller(gatebell, alice, f"/user/contacts/{before_id}")
+    assert call.done("PUT", json={"label": "Old phone"})["state"] == "expired"
+    call.done("PUT", json={"label": "Firefox on Linux"})
     page = turn_on(browser, gatebell, after)
     assert "Expired" not in page.text
     with database_of(gatebell) as session:
@@ -212,7 +223,8 @@ def test_the_files_of_the_app_are_not_cached_and_restricted(paged: Paged) -> Non
         assert each["sizes"] in {"any", f"{size}x{size}"}
     script = requests.get(f"{paged.gatebell.url}/service-worker.js", timeout=30)
     assert script.headers["Content-Type"].startswith("text/javascript")
-    assert script.headers["Content-Security-Policy"] == "default-src 'none'; connect-src 'self'"
+    policy = script.headers["Content-Security-Policy"]
+    assert policy == "default-src 'none'; connect-src 'self'; img-src 'self'"
     for answer in (manifest, script):
         assert answer.headers["Cache-Control"] == "no-cache"
         assert "Set-Cookie" not in answer.headers
