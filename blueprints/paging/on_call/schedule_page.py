@@ -193,9 +193,9 @@ def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
 def list_swappable_turns(
     schedule: OnCallSchedule, *, with_current: bool = True
 ) -> Sequence[OnCallTurn]:
-    """Return the upcoming turns that can be swapped, and the current turns if wanted.
+    """Return the upcoming turns that can be swapped.
 
-    Only Maintainers can swap turns that have started.
+    If `with_current` is true, current turns are included. Only Maintainers can swap them.
     """
     moment = get_current_time()
     # The period starts at midnight, so that a submitted form offers the same turns as the form

@@ -183,7 +183,7 @@ def test_only_users_who_can_answer_a_request_see_it_with_buttons(
 
     # The schedule of an archived project is shown, but cannot be changed.
     olga = signed_in(gatebell, team.people["olga"])
-    settings = olga.get(f"{gatebell.url}/{project}/-/settings")
+    settings = olga.get(f"{gatebell.url}/{project}/-/settings/general")
     assert submit(olga, settings, form_to(settings, "/archive")).status_code == 302
     assert "asks you to swap shifts" not in words(bob.get(inbox)) + words(bob.get(gatebell.url))
     page = bob.get(team.at)
