@@ -43,7 +43,7 @@ _PAGES = (
     ("Home", "home.index", "start overview"),
     ("Alerts", "all_alerts.index", "open triggered"),
     ("Groups and projects", "home.groups_and_projects", ""),
-    ("My on-call", "own_on_call.index", "shifts schedule oncall"),
+    ("On call", "own_on_call.index", "my shifts schedule oncall swaps"),
     ("Contacts", "contacts.index", "notifications phone email pages"),
     ("Profile", "account.profile", "name time zone"),
     ("Security", "account.security", "password two-factor 2fa passkeys sessions"),

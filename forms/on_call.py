@@ -302,10 +302,16 @@ class SwapForm(Form):
             for key, (shift, name) in self._shifts.items()
         ]
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
-        self.shift.choices, self.other_shift.choices = mine, choices
+        theirs = [each for each in choices if own is None or self._shifts[each[0]][1] != own]
+        self.shift.choices, self.other_shift.choices = mine, theirs
         if mine and not self.other_shift.data:
-            first = self._shifts.get(self.shift.data, self._shifts[mine[0][0]])[1]
-            others = (key for key, (_, name) in self._shifts.items() if name != first)
+            first, name = self._shifts.get(self.shift.data, self._shifts[mine[0][0]])
+            others = (
+                key
+                for key, (turn, other) in self._shifts.items()
+                if other != name
+                and (turn.starts_at >= first.ends_at or turn.ends_at <= first.starts_at)
+            )
             self.other_shift.data = next(others, None)
 
     @property

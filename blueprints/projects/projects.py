@@ -22,6 +22,7 @@ from domain.alerts.listing.watched_projects import build_single_project_query
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import can_push
 from domain.paging.change_marks.alerts import find_alerts_mark
+from domain.paging.change_marks.projects import find_on_call_values
 from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import has_no_applicable_policy
 from domain.paging.on_call.shifts import list_schedules_on_call
@@ -181,7 +182,10 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
         return _render_group(get_group(full_path, get_request_viewer(), session=db.session()))
     if not project.shows_alerts:
         return _render_project(project)
-    mark = find_alerts_mark([project.id], project, session=db.session(), now=get_current_time())
+    on_call = find_on_call_values(get_unit_of_work(), project)
+    mark = find_alerts_mark(
+        [project.id], project, on_call, session=db.session(), now=get_current_time()
+    )
     return render_live_page(mark, lambda: _render_project(project))
 
 

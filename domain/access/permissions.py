@@ -238,7 +238,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     # Members manage overrides of their own shifts and request swaps. Maintainers change all shifts.
     **_build_permission_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swaps", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_permission_rows("on_call_swaps", "create delete", _MANAGE_NAMESPACE_ALERTS),
+    "on_call_swaps.create": _namespace(_WRITE_ALERTS, Role.MAINTAINER),
+    "on_call_swaps.delete": _MANAGE_NAMESPACE_ALERTS,
     **_build_permission_rows("on_call_swap_requests", "index show", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swap_requests", "create answer", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows(

@@ -17,7 +17,11 @@ from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.change_actions import list_upcoming_overrides, list_upcoming_swaps
+from domain.paging.on_call.change_actions import (
+    find_accepted_swap_ids,
+    list_upcoming_overrides,
+    list_upcoming_swaps,
+)
 from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
@@ -186,8 +190,13 @@ def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
     )
 
 
-def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
-    """Return the current and upcoming turns that can be swapped."""
+def list_swappable_turns(
+    schedule: OnCallSchedule, *, with_current: bool = True
+) -> Sequence[OnCallTurn]:
+    """Return the upcoming turns that can be swapped.
+
+    If `with_current` is true, current turns are included. Only Maintainers can swap them.
+    """
     moment = get_current_time()
     # The period starts at midnight, so that a submitted form offers the same turns as the form
     # that was shown.
@@ -196,7 +205,9 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     shown = [
         each
         for each in list_schedule_turns(get_unit_of_work(), schedule.id, within)
-        if moment < each.ends_at and not each.may_continue and each.source != DutySource.OVERRIDE
+        if moment < (each.ends_at if with_current else each.starts_at)
+        and not each.may_continue
+        and each.source != DutySource.OVERRIDE
     ]
     return shown[:_MAX_TURNS]
 
@@ -273,7 +284,9 @@ def _find_selected_bar(
     moment = parse_bar_time({"turn": text}, "turn") or grid.period.end
     for bar in picture.lanes[0].bars:
         user = picture.users[bar.duty.user_id] if bar.duty else None
-        if bar.start <= moment < bar.end and (user.username if user else "") == username:
+        # Links contain whole seconds.
+        start, end = (each.replace(microsecond=0) for each in (bar.start, bar.end))
+        if start <= moment < end and (user.username if user else "") == username:
             turns = list_swappable_turns(schedule) if user else ()
             around = (
                 each
@@ -299,6 +312,7 @@ def render_schedule_page(
         rules=find_dependent_rules([schedule.id], holder, session=session),
         overrides=list_upcoming_overrides(work, holder, schedule.id),
         swaps=list_upcoming_swaps(work, holder, schedule.id),
+        accepted=find_accepted_swap_ids(work),
         requests=list_open_swap_requests(work, holder, schedule.id),
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),

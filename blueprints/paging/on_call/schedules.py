@@ -22,6 +22,7 @@ from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
     end_override,
+    find_accepted_swap_ids,
     list_own_swaps,
     undo_swap,
 )
@@ -144,6 +145,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
             holder=holder,
             schedules=list_schedules_on_call(get_unit_of_work(), holder),
             swaps=list_own_swaps(get_unit_of_work(), holder),
+            accepted=find_accepted_swap_ids(get_unit_of_work()),
         ),
     )
 
@@ -182,13 +184,13 @@ def delete_override(
 
 
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
-@permission_required("on_call_swaps.create")
+@permission_required("on_call_swap_requests.create")
 def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Request a swap of two shifts, or swap them without asking."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
-    own = None if holder.can_maintain else get_current_user().username
     given = get_list_query("shift", "other_shift")
-    turns = list_swappable_turns(schedule)
+    own = None if holder.can_maintain else get_current_user().username
+    turns = list_swappable_turns(schedule, with_current=holder.can_maintain)
     form = SwapForm(schedule=schedule, turns=turns, own=own, **given.to_dict())
     is_direct = request.form.get("do") == "swap"
     act: Callable[..., object] = create_swap if is_direct else swap_requests.create_swap_request

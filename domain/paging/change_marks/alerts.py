@@ -31,6 +31,7 @@ from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES, STATUSES
 from domain.incidents.listing import get_incident_row
 from domain.paging.change_marks.marks import PageMark, compute_mark
+from domain.paging.change_marks.projects import find_on_call_values
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from models import (
@@ -48,6 +49,7 @@ from models import (
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
+    OnCallSwapRequest,
     OnCallTurn,
     Page,
     PageMessage,
@@ -105,6 +107,7 @@ def find_alert_mark(work: UnitOfWork, project: ProjectView, iid: int) -> PageMar
     return compute_mark(
         project,
         *found,
+        *find_on_call_values(work, project),
         _find_mutes([project.id], session=session, now=work.now),
         open_alerts=_find_open_alert_totals([project.id], session=session).alerts,
     )
@@ -124,7 +127,10 @@ def find_incident_mark(work: UnitOfWork, project: ProjectView, iid: int) -> Page
             _build_messages_query(Page.incident_id),
         )
     )
-    return compute_mark(project, row.title, row.description, row.status, row.urgency, *found)
+    on_call = find_on_call_values(work, project)
+    return compute_mark(
+        project, row.title, row.description, row.status, row.urgency, on_call, *found
+    )
 
 
 def _find_open_alert_totals(
@@ -250,7 +256,7 @@ def _build_incident_query() -> Select[*tuple[Any, ...]]:
 
 @cache
 def _build_own_query() -> Any:
-    """Return a query for a user's open incidents, rotations, overrides and swaps.
+    """Return a query for a user's open incidents, rotations, overrides, swaps and swap requests.
 
     An override or swap in a schedule of the user may change the user's shifts.
     """
@@ -272,9 +278,21 @@ def _build_own_query() -> Any:
         OnCallOverride.ends_at > _NOW,
     )
     swaps = select(func.count(), func.sum(OnCallSwap.id), func.max(OnCallSwap.over_at)).where(
-        OnCallSwap.schedule_id.in_(mine), OnCallSwap.over_at > _NOW
+        or_(
+            OnCallSwap.user_id == _ID,
+            OnCallSwap.other_user_id == _ID,
+            OnCallSwap.schedule_id.in_(mine),
+        ),
+        OnCallSwap.over_at > _NOW,
     )
-    return union_all(incidents, turns, overrides, swaps)
+    asked = select(
+        func.count(), func.sum(OnCallSwapRequest.id), func.max(OnCallSwapRequest.created_at)
+    ).where(
+        OnCallSwapRequest.other_user_id == _ID,
+        OnCallSwapRequest.state == "requested",
+        OnCallSwapRequest.expires_at > _NOW,
+    )
+    return union_all(incidents, turns, overrides, swaps, asked)
 
 
 def _find_mutes(

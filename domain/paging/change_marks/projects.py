@@ -18,6 +18,13 @@ def find_on_call_mark(
 
     Each change of a schedule is an audit event of the project or group that owns the schedule.
     """
+    return compute_mark(holder, find_on_call_values(work, holder, schedule_id), work.now.date())
+
+
+def find_on_call_values(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | None = None
+) -> tuple[object, ...]:
+    """Return values that change when a schedule or a user on call changes."""
     session, chain = work.session, find_group_chain(holder, session=work.session)
     owners = [AuditEvent.group_id == group_id for group_id in chain.group_ids]
     if chain.project_id is not None:
@@ -25,9 +32,9 @@ def find_on_call_mark(
     newest = [select(func.max(AuditEvent.id)).where(each).scalar_subquery() for each in owners]
     used = select(OnCallSchedule.id).where(build_used_by_condition(OnCallSchedule, [chain]))
     ids = session.scalars(used).all() if schedule_id is None else [schedule_id]
-    on_call = find_users_on_call(ids, moment=work.now, session=session)
+    on_call = find_users_on_call(ids, moment=work.now, session=session) if ids else {}
     events = session.execute(select(*newest)).one()
-    return compute_mark(holder, events, sorted(on_call.items()), work.now.date())
+    return events, sorted(on_call.items())
 
 
 def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:

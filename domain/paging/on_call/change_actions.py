@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -19,7 +19,7 @@ from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, UserPeriod
-from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.schedules import get_schedule, get_schedule_row, lock_schedule_row
 from domain.paging.on_call.swap_request_types import OnCallSwapRequest
 from domain.paging.on_call.types import (
     ChangeQuery,
@@ -211,6 +211,21 @@ def list_own_swaps(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[tuple[s
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
+@read_action("own_on_call.show")
+def find_accepted_swap_ids(work: UnitOfWork) -> Collection[int]:
+    """Return the ids of the actor's current and future swaps that result from accepted requests."""
+    is_mine = or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id)
+    # An accepted request and its swap are stored at the same time.
+    is_answer = and_(
+        SwapRequestRow.schedule_id == SwapRow.schedule_id,
+        SwapRequestRow.user_id == SwapRow.user_id,
+        SwapRequestRow.answered_at == SwapRow.created_at,
+    )
+    found = select(SwapRow.id).join(SwapRequestRow, is_answer)
+    is_shown = (SwapRow.over_at > work.now, SwapRequestRow.state == "accepted")
+    return set(work.session.scalars(found.where(is_mine, *is_shown)))
+
+
 @read_action("on_call_swaps.show")
 def show_swap(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, swap_id: int
@@ -232,12 +247,9 @@ def create_swap(
     """Swap two shifts of two users without asking them.
 
     Members without the Maintainer role request a swap instead. If a shift has begun, only the rest
-    of the shift is exchanged. Raise InvalidError if a field is invalid, or ForbiddenError without
-    the Maintainer role.
+    of the shift is exchanged. Raise InvalidError if a field is invalid.
     """
-    if not can_change_all_shifts(work, holder):
-        message = "You need the Maintainer role to swap shifts directly. Request the swap instead."
-        raise ForbiddenError(message)
+    lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
     made = store_swap(work, holder, schedule, new, created_by=work.actor.id)
     notices.queue_notices_if_mail_is_configured(
@@ -305,6 +317,7 @@ def undo_swap(
     such swap, ForbiddenError if the swap belongs to other users, or ConflictError if the swap has
     ended.
     """
+    lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
     row = lock_change_row(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)

@@ -72,6 +72,7 @@ class _ShiftNotice:
     told: tuple[UserReference, ...]
     #: Function that returns the text for a recipient; it takes the recipient and the actor's name.
     text: Callable[[UserReference, str], str]
+    reason: str = "somebody else changed your on-call shifts"
 
 
 def queue_notices_if_mail_is_configured(
@@ -133,6 +134,7 @@ def queue_swap_request_notices(request: OnCallSwapRequest, change: ShiftChange) 
         subject=f"A swap of on-call shifts was {request.state}",
         told=(request.user, request.other_user),
         text=text,
+        reason="you are part of a swap request",
     )
     _queue_notice(notice, change)
 
@@ -425,7 +427,7 @@ def _queue_notice(notice: _ShiftNotice, change: ShiftChange) -> None:
             key=f"{notice.key}, to {each.id}",
             recipient=addresses[each.id],
             subject=f"{notice.subject}: {change.schedule.name} of {change.holder.path}",
-            text=_format_message(notice.text(each, by), each, change),
+            text=_format_message(notice.text(each, by), notice.reason, each, change),
         )
         for each in told
         if each.id in addresses
@@ -433,7 +435,7 @@ def _queue_notice(notice: _ShiftNotice, change: ShiftChange) -> None:
     queue_emails(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
-def _format_message(text: str, person: UserReference, change: ShiftChange) -> str:
+def _format_message(text: str, reason: str, person: UserReference, change: ShiftChange) -> str:
     settings = change.work.settings
     return (
         f"Hello {_get_full_name(person)},\n\n{text}\n\n"
@@ -441,7 +443,7 @@ def _format_message(text: str, person: UserReference, change: ShiftChange) -> st
         f"Times are in the time zone {change.schedule.time_zone}.\n"
         f"{change.schedule.web_url}\n\n"
         f"-- \n{settings.instance_name}, {settings.base_url}\n"
-        "You receive this message because somebody else changed your on-call shifts.\n"
+        f"You receive this message because {reason}.\n"
     )
 
 

@@ -6,6 +6,11 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
+from domain.access.roles import Ability
+from domain.alerts.listing.watched_projects import (
+    build_member_groups_query,
+    build_member_projects_query,
+)
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.types.base import ListPage
 from domain.paging.on_call import notices
@@ -24,7 +29,7 @@ from domain.paging.on_call.final_schedule import compute_spans
 from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, UserPeriod
-from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.schedules import get_schedule, get_schedule_row, lock_schedule_row
 from domain.paging.on_call.shifts import UserSchedule, load_user_schedules
 from domain.paging.on_call.swap_request_states import (
     Party,
@@ -37,7 +42,8 @@ from domain.paging.on_call.types import (
     ChangeQuery,
     NewSwap,
 )
-from domain.projects.views import ProjectOrGroup
+from domain.projects.views import ProjectOrGroup, get_viewer
+from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwapRequest as RequestRow
 
 #: Maximum number of open requests in a schedule.
@@ -73,12 +79,23 @@ def list_own_swap_requests(
     work: UnitOfWork,
 ) -> Sequence[tuple[UserSchedule, OnCallSwapRequest]]:
     """Return your open swap requests and the requests that you can answer, with schedules."""
-    is_mine = or_(RequestRow.user_id == work.actor.id, RequestRow.other_user_id == work.actor.id)
-    rows = work.session.scalars(
-        select(RequestRow).where(is_mine, *_list_open_conditions(work)).order_by(RequestRow.id)
-    ).all()
+    viewer, session, ability = get_viewer(work), work.session, Ability.ADMIN_ALERTS
+    projects = build_member_projects_query(viewer, session=session, ability=ability)
+    groups = build_member_groups_query(viewer, session=session, ability=ability)
+    found = session.scalars(
+        select(RequestRow)
+        .join(ScheduleRow, ScheduleRow.id == RequestRow.schedule_id)
+        .where(
+            or_(RequestRow.user_id == work.actor.id, RequestRow.other_user_id == work.actor.id),
+            or_(ScheduleRow.project_id.in_(projects), ScheduleRow.group_id.in_(groups)),
+            *_list_open_conditions(work),
+        )
+        .order_by(RequestRow.id)
+    )
+    rows = found.all()
     ids = {row.schedule_id for row in rows}
-    schedules = {each.id: each for each in load_user_schedules(ids, session=work.session)}
+    # Schedules of archived projects are left out.
+    schedules = {each.id: each for each in load_user_schedules(ids, session=session)}
     shown = build_change_resources(work, rows, OnCallSwapRequest)
     return tuple(
         (schedules[row.schedule_id], each)
@@ -109,6 +126,7 @@ def create_swap_request(
     Both shifts must be in the future. Raise InvalidError if a field is invalid, ForbiddenError if
     the first shift is not your own, or ConflictError if you already asked for this swap.
     """
+    lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
     new = new.with_time_zone(schedule.time_zone)
     mine, theirs = check_new_swap(work, holder, schedule, new)
@@ -152,6 +170,7 @@ def answer_swap_request(
     ForbiddenError if you cannot give this answer, ConflictError if the request is no longer open or
     the shifts have changed since, or InvalidError if a user can no longer be on call.
     """
+    lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
     row = lock_change_row(work, RequestRow, schedule.id, request_id)
     state = compute_request_state(row.state, row.expires_at, work.now)

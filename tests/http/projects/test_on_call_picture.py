@@ -83,6 +83,23 @@ def test_a_developer_is_offered_swaps_but_no_override_of_others(gatebell: LiveGa
     assert form_to(swap, "/swaps/new").value("shift").startswith(f"{bob.username}@")
 
 
+def test_a_shift_that_starts_within_a_second_can_be_selected(gatebell: LiveGatebell) -> None:
+    at, owner, _ = make_schedule(gatebell, "daily {bob} 09:00")
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{at}/overrides/new")
+    form = form_to(page, "/overrides/new")
+    # An override that has started starts now, which is hardly ever a whole second.
+    end = f"{now() + timedelta(days=1):%Y-%m-%dT%H:%M}"
+    saved = submit(browser, page, form, user=owner.username, ends_at=end)
+    assert saved.status_code == 302
+    shown = browser.get(at).text
+    bars = [href for name, href in list_bars(shown) if name.startswith(owner.username)]
+    table = re.findall(rf'<a href="([^"]+)"><bdi>{owner.username}</bdi>', shown)
+    for href in (bars[0], unescape(table[0])):
+        answer = browser.get(gatebell.url + href)
+        assert "On call because of an override." in words(answer)
+
+
 def test_a_gap_is_named_and_can_be_filled(gatebell: LiveGatebell) -> None:
     at, owner, _ = make_schedule(gatebell, "daily {bob},{owner} 09:00 only mon-fri 09:00-17:00")
     browser = signed_in(gatebell, owner)

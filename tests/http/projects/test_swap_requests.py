@@ -1,14 +1,16 @@
 """Swap requests: asking, answering, and what happens if the schedule changes in between."""
 
 import re
+from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
 
 from domain.access.roles import Role
 from tests.support.accounts.api_caller import ApiCaller, api_caller
-from tests.support.accounts.people import Person, make_project, make_user, signed_in
-from tests.support.accounts.team import give_role
+from tests.support.accounts.people import Person, make_project, make_user, now, signed_in
+from tests.support.accounts.team import give_role, take_role
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 from tests.support.wire.page_text import words
@@ -130,7 +132,7 @@ def test_a_request_is_about_future_shifts_of_the_own_user(team: Team) -> None:
     team.calls["carol"].refused("POST", "/swap_requests", json=team.swap, status=403)
     # Only Maintainers swap without asking.
     refused = call.refused("POST", "/swaps", json=team.swap, status=403)
-    assert "Request the swap instead." in str(refused)
+    assert "You need the Maintainer role in" in str(refused)
     team.calls["olga"].done("POST", "/swaps", json=team.swap, status=201)
 
 
@@ -158,3 +160,81 @@ def test_both_users_see_a_request_on_pages_and_the_other_user_accepts_it(
     assert "Shifts swapped." in shown
     assert "asks you to swap shifts." not in shown
     assert "swapped shifts: you are on call from" in shown
+    assert f"{team.people['alice'].username} asked for the swap, and you accepted it." in shown
+    overview = team.at.partition("/schedules")[0]
+    named = f"You asked for the swap, and {team.people['bob'].username} accepted it."
+    assert named in words(alice.get(overview))
+
+
+def test_only_users_who_can_answer_a_request_see_it_with_buttons(
+    gatebell: LiveGatebell, team: Team
+) -> None:
+    team.ask()
+    project = team.at.removeprefix(f"{gatebell.url}/").partition("/-/")[0]
+    bob = signed_in(gatebell, team.people["bob"])
+    inbox = f"{gatebell.url}/-/on_call"
+    assert "asks you to swap shifts." in words(bob.get(inbox))
+    give_role(gatebell, project, team.people["bob"], Role.REPORTER)
+    assert "asks you to swap shifts" not in words(bob.get(inbox)) + words(bob.get(gatebell.url))
+    take_role(gatebell, project, team.people["bob"])
+    assert "asks you to swap shifts" not in words(bob.get(inbox)) + words(bob.get(gatebell.url))
+    give_role(gatebell, project, team.people["bob"], Role.DEVELOPER)
+    assert "asks you to swap shifts in" in words(bob.get(gatebell.url))
+
+    # The schedule of an archived project is shown, but cannot be changed.
+    olga = signed_in(gatebell, team.people["olga"])
+    settings = olga.get(f"{gatebell.url}/{project}/-/settings/general")
+    assert submit(olga, settings, form_to(settings, "/archive")).status_code == 302
+    assert "asks you to swap shifts" not in words(bob.get(inbox)) + words(bob.get(gatebell.url))
+    page = bob.get(team.at)
+    assert "asks you to swap shifts." in words(page)
+    for button in ("Accept swap", "Decline", "Swap shifts", "Add override"):
+        assert button not in page.text, button
+
+
+def test_the_home_page_notices_requests_and_their_answers(
+    gatebell: LiveGatebell, team: Team
+) -> None:
+    bob = signed_in(gatebell, team.people["bob"])
+
+    def mark() -> str:
+        return str(bob.get(gatebell.url, params={"_part": "mark"}).json()["mark"])
+
+    marks = [mark()]
+    for word, name in (("decline", "bob"), ("withdraw", "alice"), ("accept", "bob")):
+        made = team.ask()
+        marks.append(mark())
+        answer(team, name, made, word, 201)
+        marks.append(mark())
+    assert all(old != new for old, new in pairwise(marks))
+
+
+def test_only_shifts_that_can_be_swapped_are_offered(gatebell: LiveGatebell, team: Team) -> None:
+    for name, other in (("alice", "bob"), ("bob", "alice")):
+        browser = signed_in(gatebell, team.people[name])
+        page = browser.get(f"{team.at}/swaps/new").text
+        lists = re.findall(r'<select[^>]* name="((?:other_)?shift)".*?</select>', page, re.DOTALL)
+        assert lists == ["shift", "other_shift"]
+        own, others = (
+            re.findall(r'value="([^"@]+)@(\d+T\d+)"', each)
+            for each in re.findall(r"<select.*?</select>", page, re.DOTALL)[-2:]
+        )
+        assert {each for each, _ in own} == {team.people[name].username}
+        assert {each for each, _ in others} == {team.people[other].username}
+        assert min(start for _, start in own + others) > f"{now():%Y%m%dT%H%M%S}"
+        # The page "On call" has a link for each of these turns.
+        shown = browser.get(f"{gatebell.url}/-/on_call").text
+        starts = re.findall(r'/swaps/new\?shift=[^"]*?(\d{8}T\d{6})"', shown)
+        assert starts
+        assert all(
+            datetime.strptime(each, "%Y%m%dT%H%M%S%z") > now()
+            for each in (f"{start}+0000" for start in starts)
+        )
+    # Nobody can swap the current turn, which the picture links.
+    (current, *_) = team.calls["olga"].done("GET", "/shifts")
+    user, start = current["users"][0]["username"], re.sub("[-:]|[.].*|Z", "", current["starts_at"])
+    for name, is_offered in (("alice", False), ("bob", False), ("olga", True)):
+        browser = signed_in(gatebell, team.people[name])
+        chosen = browser.get(team.at, params={"turn": f"{user}@{start}"}).text
+        assert 'id="selected"' in chosen
+        assert bool(re.search("Swap (this|with this) turn", chosen)) == is_offered

@@ -315,6 +315,8 @@ def test_other_users_of_a_swap_get_an_email(
     theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"
     assert f"- You would be on call {theirs}, instead of alice." in told.text
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
+    why = "You receive this message because you are part of a swap request.\n"
+    assert why in told.text
     path = f"/swap_requests/{asked['id']}/answer"
     night.call("bob", "POST", path, json={"answer": "accept"}, status=201)
     accepted = mails(night)[1]
