@@ -53,6 +53,8 @@ def test_both_parts_of_a_page_have_the_same_facts(
     assert "img" not in found.tags
     acknowledge, show = re.findall(r"http://localhost/\S+", body)[::-1]
     assert found.links[:2] == [acknowledge, show]
+    # The description contains the mark of a signature, which is not in the signature.
+    assert "wiki.example" not in message.html.rpartition('class="quiet"')[2]
     assert "/-/acknowledge/" in acknowledge
     assert "/-/acknowledge/" not in caplog.text
     assert all(
