@@ -1,4 +1,4 @@
-"""The page “My on-call”: shifts in all projects, cover, and how the user is paged."""
+"""The page “On call”: shifts in all projects, cover, and how the user is paged."""
 
 import re
 
