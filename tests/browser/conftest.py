@@ -99,7 +99,7 @@ def _forget(page: Page) -> None:
     """Reset a page; tests remove their own listeners."""
     leave(page)
     page.set_viewport_size(_SIZE)
-    page.emulate_media(color_scheme="null", reduced_motion="null")
+    page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
     _remember_cookies(page.context)
     page.context.clear_cookies()
     page.context.clear_permissions()

@@ -72,7 +72,8 @@ def test_the_first_page_is_acknowledged_within_twenty_five_clicks(
         # She adds her contact.
         maintainer.click(page.locator("header details.menu summary"))
         maintainer.link("Contacts")
-        maintainer.fill("Address", push.contact_url)
+        maintainer.link(re.compile("Apprise URL"))
+        maintainer.fill("Apprise URL", push.contact_url)
         maintainer.button("Add contact")
         maintainer.fill("Code", code_in(push))
         maintainer.button("Confirm contact")

@@ -17,6 +17,7 @@ from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.housekeeping.rekeying import reencrypt_all_columns
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contact_types.device import DEVICE
 from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
 from domain.paging.notifications.contacts import ContactOwner
@@ -105,7 +106,7 @@ def test_after_an_hour_long_outage_a_channel_gets_one_message_and_does_not_delay
                 each.type: each.failed_attempts
                 for each in find_contact_type_states(session=session, now=pages.now)
             }
-        assert counted == {APPRISE: tries, EMAIL: 0}
+        assert counted == {APPRISE: tries, DEVICE: 0, EMAIL: 0}
         # Meanwhile, Alice's page goes to her account's address.
         addressees = [each[0] for each in mailbox.recipients]
         assert addressees.count("bob@pager.example") == 12

@@ -106,8 +106,8 @@ def test_pages_of_a_project_show_resources_of_its_group(gatebell: LiveGatebell) 
     feed = re.findall(r"http://[^\s\"<]+\.ics", secret.text)[0]
     assert f"Primary ({group})" in browser.get(feed).text
 
-    page = browser.get(f"{url}/settings/channels")
-    room = {"type": "email", "address": "room@team.example", "label": "Room"}
+    page = browser.get(f"{url}/settings/channels?service=email")
+    room = {"address": "room@team.example", "label": "Room"}
     assert submit(browser, page, form_with(page, "address"), **room).status_code == 302
     page = browser.get(f"{url}/on_call/policies/new")
     # The first policy pages the first schedule by default.

@@ -52,7 +52,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
     assert "Silence created." in text_of(made)
     me = person_for(project.gatebell, Role.DEVELOPER).username
     silenced = text_of(browser.get(f"{project.url}/alerts/1"))
-    assert re.search(rf"Silenced until .{{20,60}}, by @{me}: alertname=", silenced)
+    assert re.search(rf"Silenced until .{{10,60}}, by @{me}: alertname=", silenced)
     assert "Silenced until" not in text_of(browser.get(f"{project.url}/alerts/2"))
     listed = text_of(browser.get(f"{project.url}/alerts"))
     assert len(re.findall(rf"Silenced, ends in [^,]*, by @{me}", listed)) == 1
