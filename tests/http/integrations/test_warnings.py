@@ -136,7 +136,7 @@ def test_hosts_that_share_an_alert_are_separated(gatebell: LiveGatebell) -> None
     endpoint.post_json(message(1))
     endpoint.post_json(message(2, host="web-2", state="up"))
     browser, page = opened(gatebell, endpoint, "{id}/deliveries")
-    assert "Different hosts share an alert (1" in words(page.text)
+    assert "Different hosts share an alert : 1" in words(page.text)
     fix = followed(browser, page, "Preview the fix", gatebell)
     assert "Reports that change the alert of another host 1 0" in words(fix.text)
     submit(browser, fix, form_to(fix, "/warnings/shared_identity"))
