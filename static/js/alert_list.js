@@ -170,7 +170,7 @@ function listAddress() {
 function isRead() {
   const list = part("alert-rows");
   const isPointedAt = Date.now() - pointedAt < READS_FOR && list.matches(":hover");
-  return help.open || isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
+  return pageKeys.isHelpOpen() || isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
 function changeInPlace(row, fresh) {

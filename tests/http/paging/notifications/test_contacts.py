@@ -279,9 +279,11 @@ def test_invalid_contacts_are_rejected(post: Post) -> None:
 
 
 def zone_options(page: str) -> set[str]:
-    """Return the options of the select field for time zones, without the selection."""
-    field = page.partition('name="time_zone"')[2].partition("</select>")[0]
-    return set(re.findall(r'value="([^"]+)">([^<]+)<', field.replace(" selected", "")))
+    """Return the suggested time zones with their labels."""
+    field = (
+        page.partition('name="time_zone"')[2].partition("<datalist")[2].partition("</datalist>")[0]
+    )
+    return set(re.findall(r'value="([^"]+)">([^<]+)<', field))
 
 
 @pytest.mark.long
