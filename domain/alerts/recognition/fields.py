@@ -314,7 +314,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     words = leaf.words[:-1] if is_named else leaf.words
     own, bonus = set(leaf.own_words), 0.0
     if leaf.is_time and (own & _ZONE_WORDS or _OFFSET.search(leaf.text)):
-        # Of two times, the one with a known time zone is better.
+        # A time with a time zone is preferred to a time without one.
         words, own = tuple(each for each in words if each not in _ZONE_WORDS), own - _ZONE_WORDS
         bonus = _ZONE_BONUS
     for rank, phrase in enumerate(kind.phrases.split("|")):

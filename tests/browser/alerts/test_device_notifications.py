@@ -182,7 +182,7 @@ def test_a_notification_of_this_device_acknowledges_the_alert(
     deliverer.deliver(title="Updates on 2 alerts", tag="two", ended=["one"], alarm=False)
     deliverer.wait_for("Updates on 2 alerts")
 
-    # A link that is no longer valid acknowledges nothing, and the notification says so.
+    # An invalid link acknowledges nothing, and the notification shows an error.
     deliverer.deliver(title="High: CPU", tag="three", ended=["two"], acknowledge=f"{link}x")
     deliverer.wait_for("High: CPU")
     click_action(worker, "acknowledge")

@@ -1,4 +1,4 @@
-"""The search of everything: what it finds, and for whom."""
+"""The search page: its results, and the users who can see them."""
 
 import pytest
 import requests
