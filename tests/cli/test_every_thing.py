@@ -22,9 +22,6 @@ _WITHOUT: Mapping[str, frozenset[str]] = {
     "deliveries": frozenset({"create", "change", "delete"}),
     # Tokens cannot be changed, since another value is another token.
     "tokens": frozenset({"change", "delete"}),
-    # A changed address needs a new confirmation, so it is another contact.
-    "contacts": frozenset({"change"}),
-    "channels": frozenset({"change"}),
     # Silences are kept for the record, and expire.
     "silences": frozenset({"delete"}),
 }

@@ -15,10 +15,10 @@ from pathlib import Path
 #: In-memory file system of Linux.
 _MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - the service creates a private directory in it
 #: Minimum free space in bytes. Small containers have less, and then the counters are on disk.
-_MIN_FREE_BYTES = 56 * 2**20
+_MIN_FREE_BYTES = 62 * 2**20
 #: Sizes of prometheus_client's files in bytes, sufficient for every route and method
 #: (tests/web/test_shared_counters.py).
-_FILE_SIZES = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
+_FILE_SIZES = {"counter": 4 * 2**20, "histogram": 16 * 2**20}
 
 
 def get_shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:

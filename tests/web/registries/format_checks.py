@@ -87,7 +87,7 @@ def test_the_api_accepts_and_documents_the_format(visitor: FlaskClient) -> None:
     assert description is not None
     schemas = description["components"]["schemas"]
     assert "lighthouse" in names
-    assert schemas["NewIntegration"]["properties"]["type"]["enum"] == names
+    assert schemas["MappedIntegration"]["properties"]["type"]["enum"] == names
     assert schemas["Integration"]["properties"]["type"]["enum"] == names
     ships = {
         "type": "object",
