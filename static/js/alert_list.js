@@ -1,5 +1,5 @@
-// The alert list: keys, choosing several, and fresh rows without a reload. The page works without
-// it, and with it nothing moves that somebody is pointing at, typing into or reading.
+// Adds keyboard shortcuts, selection of several alerts, and automatic updates to the alert list. The
+// list also works without this script. Updates do not move rows that the user points at or reads.
 "use strict";
 
 const bulk = document.getElementById("change-several");
@@ -16,7 +16,7 @@ const chosen = () => rows().filter((row) => box(row)?.checked);
 const current = () => rows().findIndex((row) => row.contains(document.activeElement));
 const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
-// What a key did is said where nobody has to look for it.
+// Messages about the result of a key
 
 let toastTimer = 0;
 
@@ -26,7 +26,7 @@ function say(words) {
   toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
 }
 
-// Choosing
+// Selection
 
 function showChosen() {
   if (!bulk) return;
@@ -88,8 +88,8 @@ const DOING = {
   acknowledged: "Acknowledging", resolved: "Resolving", ignored: "Ignoring", triggered: "Reopening",
 };
 
-// A letter works on what is chosen, or else on the alert that has the focus.
-function give(status) {
+// Changes the status of the selected alerts, or of the alert that has the focus if none is selected.
+function changeStatus(status) {
   if (!bulk) return;
   const row = rows()[current()];
   if (!chosen().length && row) box(row).checked = true;
@@ -103,29 +103,29 @@ function give(status) {
   bulk.requestSubmit(bulk.querySelector(`[value=${status}]`));
 }
 
-// Held down, the keys that go on repeat (keys.js).
+// The keys j and k repeat while they are held down (keys.js).
 const next = Object.assign(() => go(1), { repeats: true });
 const previous = Object.assign(() => go(-1), { repeats: true });
 pageKeys.add({
   j: next,
   k: previous,
   x: choose,
-  a: () => give("acknowledged"),
-  r: () => give("resolved"),
-  i: () => give("ignored"),
-  o: () => give("triggered"),
+  a: () => changeStatus("acknowledged"),
+  r: () => changeStatus("resolved"),
+  i: () => changeStatus("ignored"),
+  o: () => changeStatus("triggered"),
   n: () => { if (pending) showPending(); else say("No new alerts."); },
   "/": () => document.getElementById("search").focus(),
 });
 
-// Which row the focus is in shows on the whole row, not on the link alone.
+// Highlights the whole row that contains the focus, not only the focused link.
 function markCurrent() {
   const here = current();
   rows().forEach((row, index) => row.toggleAttribute("data-current", index === here));
 }
 document.addEventListener("focusin", markCurrent);
 
-// Who changed alerts by a key goes on at the position where they were.
+// After a key has changed alerts, the next page sets the focus to the same position in the list.
 
 const POSITION = `alerts at ${location.pathname}`;
 
@@ -133,7 +133,7 @@ function remember() {
   try {
     sessionStorage.setItem(POSITION, String(Math.max(0, current())));
   } catch {
-    // Then they start at the top.
+    // Without session storage, the focus starts at the top of the list.
   }
 }
 
@@ -146,15 +146,15 @@ function resume() {
     const row = all[Math.min(all.length - 1, Number(position))];
     if (row) link(row).focus();
   } catch {
-    // As above.
+    // Without session storage, there is no stored position.
   }
 }
 
-// Fresh rows: if something has changed (live.js), the list alone is asked for. Rows that stay are
-// changed in place; others come and go at once only if nobody is at the list, and else when they ask
-// for it.
+// Updates: when the page has changed (live.js), the script requests only the list. Rows that remain in
+// the list are updated in place. Rows are added and removed immediately if the user is not using the
+// list. Otherwise, a button appears that adds and removes them.
 
-//: How long a pointer that lies still counts as somebody who reads.
+// Time in milliseconds during which a pointer that does not move counts as reading.
 const READS_FOR = 30000;
 let pending = null;
 let pointedAt = 0;
@@ -195,7 +195,7 @@ function putAside(fresh, now, then) {
   pending = fresh;
 }
 
-// Who has scrolled into the list keeps the first row that they see where it is.
+// Returns the first visible row if the user has scrolled into the list. An update keeps its position.
 function firstInView() {
   if (part("alert-rows").getBoundingClientRect().top >= 0) return null;
   const edge = document.querySelector(".list-tools").getBoundingClientRect().bottom;
@@ -258,7 +258,7 @@ function show(fresh) {
   else put(fresh);
 }
 
-// live.js asks whether anything has changed.
+// live.js calls this function when the page has changed.
 live.update = async () => {
   if (!pageKeys.isHelpOpen()) show(await live.fetchPage(listAddress()));
 };
@@ -267,7 +267,7 @@ for (const kind of ["pointermove", "pointerdown"]) {
   document.addEventListener(kind, () => { pointedAt = Date.now(); }, { passive: true });
 }
 
-// A browser that comes back to this page may have kept the boxes as they were.
+// A browser that returns to this page may restore the checkboxes.
 window.addEventListener("pageshow", showChosen);
 showChosen();
 resume();

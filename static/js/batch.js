@@ -1,4 +1,4 @@
-// How far a change of many alerts is: asked for every second, until it is finished.
+// Requests the progress of a change of many alerts every second until the change is finished.
 "use strict";
 
 const LOOK_EVERY = 1000;
@@ -16,7 +16,7 @@ async function look() {
       if (isFocused) document.getElementById("main").focus({ preventScroll: true });
     }
   } catch {
-    // Away for a moment; the next look will tell.
+    // The server may be unavailable for a moment. The next request follows in a second.
   }
   setTimeout(look, LOOK_EVERY);
 }

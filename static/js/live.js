@@ -1,26 +1,27 @@
-// Pages that follow what happens. The script asks for the mark of the page again and again; if the
-// mark has changed, it asks for the page and replaces what differs. Nothing is replaced under the
-// focus, a selection, an opened box or a half-filled form: that waits until it is free.
+// Refreshes pages automatically. The script requests the mark of the page regularly. When the mark has
+// changed, the script requests the page and replaces the parts that differ. It does not replace parts
+// that contain the focus, a selection, an opened `details` element or an edited form. Such changes wait
+// until the user has left the part.
 "use strict";
 
-// What other scripts use, and what a page with a list replaces (alert_list.js).
+// Functions that other scripts use. alert_list.js replaces `update`.
 const live = {};
 
 {
   const CHECK_EVERY = 20000;
-  // A tab in the background shows the number of open alerts alone.
+  // A tab in the background only updates the number of open alerts in its title.
   const CHECK_HIDDEN_EVERY = 60000;
   const LONGEST_PAUSE = 300000;
-  // What was due may have happened a moment later.
+  // An event that is due may happen a moment later.
   const SOON = 3000;
 
   const page = document.getElementById("main");
   const openAtFirst = new WeakSet(document.querySelectorAll("details[open]"));
-  // Marks a request for the page as one that nobody made (web/pages/double_taps.py).
+  // Header of requests by this script, as opposed to requests by a user (web/pages/double_taps.py).
   const AS_UPDATE = { credentials: "same-origin", headers: { "Gatebell-Update": "1" } };
 
-  // What is the same for a reader: times go by on their own and boxes open (page.js), tokens of forms
-  // change with each response, and scripts mark rows and buttons.
+  // Returns the HTML of an element without differences that do not matter to readers: relative times
+  // and opened elements (page.js), form tokens, and attributes that scripts set.
   live.gist = (node) => {
     const copy = node.cloneNode(true);
     const drop = (selector, ...names) => {
@@ -78,8 +79,8 @@ const live = {};
     hasChanged = true;
   }
 
-  // A button that takes the place of another one ignores taps and keys (keys.js) for a moment, as
-  // after a change.
+  // Makes new buttons ignore taps and keys (keys.js) for a moment. A user may have aimed at the button
+  // that a new button replaces.
   function settle() {
     document.body.classList.remove("settling");
     void document.body.offsetWidth;
@@ -96,7 +97,7 @@ const live = {};
     return made;
   }
 
-  // The element itself, without what is in it.
+  // Returns the HTML of an element with its own text, but without its child elements.
   function shell(node) {
     const copy = node.cloneNode(false);
     for (const each of node.childNodes) if (each.nodeType === Node.TEXT_NODE) copy.append(each.data.trim());
@@ -106,7 +107,7 @@ const live = {};
   const key = (node) => node.id || node.getAttribute("aria-labelledby") || node.dataset.alertRow ||
     `${node.localName}.${node.className}`;
 
-  // All three return whether everything could be put in place.
+  // The next three functions return true if they replaced all parts that differ.
 
   function merge(old, fresh) {
     if (live.gist(old) === live.gist(fresh)) return true;
@@ -127,7 +128,7 @@ const live = {};
     while (same(now[0], then[0])) { now.shift(); then.shift(); }
     let after = null;
     while (same(now.at(-1), then.at(-1))) { after = now.pop(); then.pop(); }
-    // Rows move among each other: if somebody is in one of them, all of them wait.
+    // An update can reorder rows. If the user is in one of them, none is changed.
     if (now.some((each) => each.matches("li, tr") && isInUse(each))) return false;
     return place(old, now, then, after);
   }
@@ -156,17 +157,16 @@ const live = {};
     return true;
   }
 
-  // The number of open alerts at the beginning of the title, which the mark comes with.
-
+  // Shows the number of open alerts at the beginning of the title. The response with the mark has it.
   function showCount(count) {
     const plain = document.title.replace(/^\([\d,]+\+?\) /, "");
     const title = count === null ? plain : `(${count}) ${plain}`;
     if (document.title !== title) document.title = title;
   }
 
-  // Following
+  // Updates
 
-  // Returns the page at an address of this page, or fails if the response is another page.
+  // Returns the page at a URL. Throws an error if the response is an error or a redirect.
   live.fetchPage = async (address) => {
     address.hash = "";
     const answer = await fetch(address, AS_UPDATE);
@@ -218,11 +218,11 @@ const live = {};
     text.append(`${words} `, link);
     box.append(text);
     page.prepend(row);
-    // What is put into a region that is there already is read aloud.
+    // Screen readers announce content that is added to an existing status region.
     setTimeout(() => row.append(box));
   }
 
-  // What was in the future when the page was read, and no longer is.
+  // Returns the times on the page that were in the future when the page was loaded.
   function times() {
     return [...page.querySelectorAll("time[datetime], [data-refresh-at]")]
       .map((each) => Date.parse(each.dataset.refreshAt ?? each.dateTime))
@@ -276,7 +276,7 @@ const live = {};
     const due = Math.min(...times()) + 1000 - serverTime();
     const usual = document.hidden ? CHECK_HIDDEN_EVERY : Math.min(pause, Math.max(due, SOON / 2));
     const wait = failures ? Math.min(LONGEST_PAUSE, CHECK_EVERY * 2 ** failures) : usual;
-    // Pages that were opened together do not ask together.
+    // A random delay spreads the requests of pages that were opened at the same time.
     timer = setTimeout(() => { putWaiting(); check(); }, wait * (0.9 + 0.2 * Math.random()));
   }
 
@@ -295,11 +295,11 @@ const live = {};
     plan();
   }
 
-  // What somebody waits for on a page: asked for again until nothing in it says "waiting".
+  // Parts with `data-watch` are requested again until they contain no element with `data-waiting`.
 
   const FIRST_PAUSE = 3000;
   const LONGEST_WATCH_PAUSE = 30000;
-  // After it the page is left to whoever reloads it.
+  // Time in milliseconds after which the requests end. The user can reload the page.
   const PATIENCE = 3600000;
 
   function show(part) {
@@ -317,7 +317,7 @@ const live = {};
       const fresh = part.cloneNode(false);
       fresh.innerHTML = text;
       show(fresh);
-      // Nothing moves under somebody who is in it.
+      // A part that contains the focus is not replaced.
       if (live.gist(fresh) === live.gist(part) || part.contains(document.activeElement)) return;
       part.replaceChildren(...fresh.childNodes);
       setUpParts(part);
@@ -334,7 +334,7 @@ const live = {};
           // A redirect leads to the sign-in page.
           if (answer.ok && !answer.redirected) putPart(await answer.text());
         } catch {
-          // Away for a moment; the next look will tell.
+          // The server may be unavailable for a moment. Another request follows.
         }
       }
       wait = Math.min(LONGEST_WATCH_PAUSE, wait * 1.05);

@@ -1,7 +1,7 @@
-// Notifications of this browser: asks for permission, subscribes, and sends the subscription.
+// Turns on notifications in this browser: requests permission, subscribes, and sends the subscription.
 "use strict";
 
-const STORE = "gatebell-device"; // service_worker.js reads it
+const STORE = "gatebell-device"; // service_worker.js reads this cache.
 
 function encode(buffer) {
   const letters = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte));
@@ -13,7 +13,7 @@ async function computeDigest(subscription) {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-// A name such as "Chromium on Linux".
+// Returns a name for this device, such as "Chromium on Linux".
 function nameDevice() {
   const agent = navigator.userAgent;
   const find = (names) => (names.find(([pattern]) => pattern.test(agent)) || [null, ""])[1];
@@ -55,7 +55,7 @@ function start(part) {
     return part.querySelector(`[data-device-digest="${await computeDigest(subscription)}"]`);
   }
 
-  // The list shows which of the devices this one is.
+  // Shows the state of this device, and which row of the list represents it.
   async function recognize() {
     if (Notification.permission === "denied") return say("blocked");
     const subscription = Notification.permission === "granted" ? await findSubscription() : null;
@@ -83,7 +83,7 @@ function start(part) {
     await navigator.serviceWorker.register(worker, { scope });
     const { pushManager } = await navigator.serviceWorker.ready;
     const former = await pushManager.getSubscription();
-    // The push service has ended a subscription that the list shows as expired.
+    // If the list shows this device as expired, its push service has ended the subscription.
     const hasEnded = former && "deviceExpired" in ((await findRow(former))?.dataset ?? {});
     if (former && !hasEnded && encode(former.options.applicationServerKey) === key) return former;
     if (former) await former.unsubscribe();
