@@ -1,4 +1,4 @@
-"""Cost of open pages that follow what happens: `make bench-open-pages`.
+"""Cost of open pages that refresh themselves: `make bench-open-pages`.
 
 The scripts of a thousand open pages request the marks of their pages every 20 seconds
 (static/js/live.js). The benchmark sends these requests for a minute, with SQLite and with Postgres,

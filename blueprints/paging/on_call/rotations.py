@@ -144,7 +144,7 @@ def _preview_turns(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> Picture | None:
-    """Return a picture of the next turn of each user, or None while the form is incomplete.
+    """Return a picture of one turn of each user, or None while the form is incomplete.
 
     Raise InvalidError if a field is invalid.
     """

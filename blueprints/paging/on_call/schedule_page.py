@@ -67,7 +67,7 @@ BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
 #: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
-#: Maximum number of columns in a picture on a phone.
+#: Maximum number of columns of a picture on a phone.
 _MAX_COLUMNS = 4
 
 
@@ -112,7 +112,7 @@ class Picture:
 
     @property
     def narrow_lanes(self) -> Sequence[Lane]:
-        """The first lanes, as many as fit next to each other on a phone."""
+        """The first lanes, limited to the number that fits next to each other on a phone."""
         rows = list(accumulate(lane.rows for lane in self.lanes))
         return self.lanes[: max(sum(each <= _MAX_COLUMNS for each in rows), 1)]
 
@@ -123,12 +123,12 @@ class SelectedBar:
 
     bar: Bar
     user: UserReference | None
-    #: The whole turn that contains the shift, if it can be swapped.
+    #: Turn that contains the shift. None if the turn cannot be swapped.
     turn: OnCallTurn | None
 
     @property
     def period(self) -> Period:
-        """The turn, or the shift if it does not belong to a turn that can be swapped."""
+        """Period of the turn, or of the shift if its turn cannot be swapped."""
         if self.turn:
             return Period(self.turn.starts_at, self.turn.ends_at)
         return Period(self.bar.start, self.bar.end)
@@ -249,7 +249,7 @@ def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> Calend
 
 
 def parse_bar_time(given: Mapping[str, str], name: str) -> datetime | None:
-    """Return the time of a parameter that links of the picture contain, or None if it is missing.
+    """Parse a time parameter of a link in the picture. Return None if it is missing.
 
     Raise QueryError for other values.
     """
@@ -284,7 +284,7 @@ def _find_selected_bar(
     moment = parse_bar_time({"turn": text}, "turn") or grid.period.end
     for bar in picture.lanes[0].bars:
         user = picture.users[bar.duty.user_id] if bar.duty else None
-        # Links contain whole seconds.
+        # The times in links have no fractions of a second.
         start, end = (each.replace(microsecond=0) for each in (bar.start, bar.end))
         if start <= moment < end and (user.username if user else "") == username:
             turns = list_swappable_turns(schedule) if user else ()
