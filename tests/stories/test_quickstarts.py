@@ -69,7 +69,7 @@ def test_the_quickstart_for_developers_works_as_it_is_written(
 
 
 def token_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
-    """Create a token on the page, as the quickstart says."""
+    """Create a token on the page, as described in the quickstart."""
     page = browser.get(f"{gatebell.url}/-/user_settings/access_tokens/new")
     assert "Create token" in page.text
     form = form_with(page, "name")
@@ -81,7 +81,7 @@ def token_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
 
 
 def application_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
-    """Register the application on the page, as the quickstart says."""
+    """Register the application on the page, as described in the quickstart."""
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
     assert "Register application" in page.text
     answer = submit(
@@ -147,7 +147,7 @@ def test_the_quickstart_of_the_product_works_as_it_is_written(
 
 @contextmanager
 def started_by_make(live: LiveGatebell) -> Iterator[None]:
-    """Run a service by `make run`, as the quickstart says."""
+    """Run a service with `make run`, as described in the quickstart."""
     live.python, live.program = "make", ("run",)
     live.start()
     try:

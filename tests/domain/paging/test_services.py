@@ -112,7 +112,12 @@ def test_a_url_that_fields_cannot_express_is_changed_as_a_whole(address: str) ->
         ),
         ("gotify", "server", "https://a@b.example", "This is not the URL of a server"),
         ("twilio", "to", "12", "This is not a phone number with its country code"),
-        ("apprise", "address", "topic", "This is not an Apprise URL. Expected format: ntfys://topic."),
+        (
+            "apprise",
+            "address",
+            "topic",
+            "This is not an Apprise URL. Expected format: ntfys://topic.",
+        ),
     ],
 )
 def test_an_error_names_the_format_of_its_field(

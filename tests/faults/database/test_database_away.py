@@ -45,7 +45,7 @@ def locked(live: LiveGatebell) -> Iterator[None]:
 
 
 def kill_others(live: LiveGatebell, connection: psycopg.Connection[Any]) -> None:
-    """Terminate all connections except one, including those of the test."""
+    """Terminate all connections except one, including the connections of the test."""
     connection.execute(KILL_OTHERS)
     live.engine().dispose()
 

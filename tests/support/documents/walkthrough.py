@@ -118,7 +118,7 @@ class Walkthrough:
     ) -> None:
         self.text = load_documents()[name].text
         self.shell = shell
-        #: What the document writes, and what the test has in its place.
+        #: Texts of the document, and their replacements in the test.
         self.replacements = dict(replacements)
         self._varying = _VARYING.union(varying)
         self._keys: dict[str, str] = {}
@@ -147,7 +147,7 @@ class Walkthrough:
         return not self._blocks
 
     def fill(self, text: str) -> str:
-        """Return a text with the values of this test in place of those of the document."""
+        """Replace the values of the document in a text by the values of this test."""
         filled = self._replaced(text)
         assert _OMITTED not in filled, f"The test has no value for {filled}"
         return filled
