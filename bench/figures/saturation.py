@@ -17,7 +17,7 @@ from bench.durable_postgres import RunningPostgres
 from bench.figures.requests import build_figure_shots
 from bench.gatebell import RunningGatebell, running_gatebell
 from bench.load import LoadTarget
-from bench.noisy_neighbors.place import get_default_password_settings
+from bench.noisy_neighbors.neighbor_service import get_default_password_settings
 from bench.processes import compute_seconds_between, measure_processor_times
 from bench.rounds import create_run
 from bench.samples import CannotMeasureError, NoResponseError, Sample

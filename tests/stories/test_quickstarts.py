@@ -17,7 +17,7 @@ from tests.support.alerts.monitoring import wait_until
 from tests.support.database.postgres import Postgres
 from tests.support.documents.walkthrough import Shell, Walkthrough
 from tests.support.oauth.device_wire import approve
-from tests.support.oauth.oauth_wire import ask_at
+from tests.support.oauth.oauth_wire import open_and_follow
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -74,7 +74,7 @@ def token_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
     assert "Create token" in page.text
     form = form_with(page, "name")
     answer = submit(browser, page, form, name="Quickstart", scopes=["read_user"])
-    shown = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    shown = open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
     found = re.search(r'<code id="new-token">(gbp-[^<]+)</code>', shown.text)
     assert found, shown.text
     return found[1]
@@ -93,7 +93,7 @@ def application_from_page(browser: requests.Session, gatebell: LiveGatebell) -> 
         confidential=None,
         scopes=["read_user"],
     )
-    shown = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    shown = open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
     found = re.search(r'id="application-id"[^>]*>([0-9a-f]{64})<', shown.text)
     assert found, shown.text
     return found[1]
