@@ -20,7 +20,7 @@ const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 let toastTimer = 0;
 
-function say(words) {
+function showMessage(words) {
   toast.textContent = words;
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
@@ -28,7 +28,7 @@ function say(words) {
 
 // Selection
 
-function showChosen() {
+function showSelection() {
   if (!bulk) return;
   const all = rows().length;
   const count = chosen().length;
@@ -44,17 +44,17 @@ function showChosen() {
   for (const button of bulk.querySelectorAll("button")) button.disabled = !count && !isEvery;
 }
 
-function chooseEach(isChosen) {
+function selectEach(isChosen) {
   for (const row of rows()) box(row).checked = isChosen;
   if (every && !isChosen) every.querySelector("input").checked = false;
-  showChosen();
+  showSelection();
 }
 
 if (bulk) {
   chooseAll.hidden = false;
-  chooseAll.addEventListener("change", (event) => chooseEach(event.target.checked));
+  chooseAll.addEventListener("change", (event) => selectEach(event.target.checked));
   document.addEventListener("change", (event) => {
-    if (event.target.closest(".pick, .every")) showChosen();
+    if (event.target.closest(".pick, .every")) showSelection();
   });
 }
 
@@ -63,25 +63,25 @@ if (bulk) {
 function go(step) {
   const all = rows();
   if (!all.length) {
-    say("This list has no alerts.");
+    showMessage("This list has no alerts.");
     return;
   }
   const wanted = current() + step;
   const next = Math.min(all.length - 1, Math.max(0, wanted));
   link(all[next]).focus();
-  if (wanted >= all.length) say("This is the last alert on this page.");
-  else if (wanted < 0 && step < 0) say("This is the first alert on this page.");
+  if (wanted >= all.length) showMessage("This is the last alert on this page.");
+  else if (wanted < 0 && step < 0) showMessage("This is the first alert on this page.");
 }
 
 function choose() {
   const row = rows()[current()];
   if (!row || !box(row)) {
-    say("Press j or k to go to an alert first.");
+    showMessage("Press j or k to go to an alert first.");
     return;
   }
   box(row).checked = !box(row).checked;
-  showChosen();
-  say(`${counted(chosen().length, "alert")} selected`);
+  showSelection();
+  showMessage(`${counted(chosen().length, "alert")} selected`);
 }
 
 const DOING = {
@@ -93,13 +93,13 @@ function changeStatus(status) {
   if (!bulk) return;
   const row = rows()[current()];
   if (!chosen().length && row) box(row).checked = true;
-  showChosen();
+  showSelection();
   if (!chosen().length) {
-    say("Press j or k to go to an alert first, and x to select it.");
+    showMessage("Press j or k to go to an alert first, and x to select it.");
     return;
   }
   remember();
-  say(`${DOING[status]} ${counted(chosen().length, "alert")} …`);
+  showMessage(`${DOING[status]} ${counted(chosen().length, "alert")} …`);
   bulk.requestSubmit(bulk.querySelector(`[value=${status}]`));
 }
 
@@ -114,7 +114,7 @@ pageKeys.add({
   r: () => changeStatus("resolved"),
   i: () => changeStatus("ignored"),
   o: () => changeStatus("triggered"),
-  n: () => { if (pending) showPending(); else say("No new alerts."); },
+  n: () => { if (pending) showPending(); else showMessage("No new alerts."); },
   "/": () => document.getElementById("search").focus(),
 });
 
@@ -167,18 +167,18 @@ function listAddress() {
   return address;
 }
 
-function isRead() {
+function isInUse() {
   const list = part("alert-rows");
   const isPointedAt = Date.now() - pointedAt < READS_FOR && list.matches(":hover");
   return pageKeys.isHelpOpen() || isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
 function changeInPlace(row, fresh) {
-  if (live.gist(row) === live.gist(fresh)) return;
+  if (live.getComparableHtml(row) === live.getComparableHtml(fresh)) return;
   [...row.children].forEach((cell, index) => {
     const other = fresh.children[index];
     const isKept = cell.matches(".pick") || cell.contains(document.activeElement);
-    if (!isKept && live.gist(cell) !== live.gist(other)) cell.replaceWith(other.cloneNode(true));
+    if (!isKept && live.getComparableHtml(cell) !== live.getComparableHtml(other)) cell.replaceWith(other.cloneNode(true));
   });
 }
 
@@ -186,7 +186,7 @@ function byKey(root) {
   return new Map([...root.querySelectorAll("[data-alert-row]")].map((row) => [row.dataset.alertRow, row]));
 }
 
-function putAside(fresh, now, then) {
+function offerUpdate(fresh, now, then) {
   const added = [...then.keys()].filter((key) => !now.has(key)).length;
   for (const [key, row] of now) row.toggleAttribute("data-gone", !then.has(key));
   held.textContent = added ? `Show ${counted(added, "new alert")}` : "Show changes";
@@ -202,7 +202,7 @@ function firstInView() {
   return rows().find((row) => row.getBoundingClientRect().top >= edge) ?? null;
 }
 
-function put(fresh) {
+function applyUpdate(fresh) {
   const list = part("alert-rows");
   const focus = document.activeElement.closest?.("[data-alert-row]")?.dataset.alertRow;
   const kept = new Set(chosen().map((row) => row.dataset.alertRow));
@@ -218,7 +218,7 @@ function put(fresh) {
   pending = null;
   held.hidden = true;
   markCurrent();
-  showChosen();
+  showSelection();
   news.textContent = "The list was updated.";
 }
 
@@ -230,7 +230,7 @@ function putRange(fresh) {
 }
 
 function showPending() {
-  if (pending) put(pending);
+  if (pending) applyUpdate(pending);
 }
 held.addEventListener("click", showPending);
 
@@ -245,7 +245,7 @@ function showTabs(fresh) {
 function show(fresh) {
   const list = part("alert-rows");
   showTabs(fresh);
-  if (live.gist(list) === live.gist(part("alert-rows", fresh))) {
+  if (live.getComparableHtml(list) === live.getComparableHtml(part("alert-rows", fresh))) {
     putRange(fresh);
     pending = null;
     held.hidden = true;
@@ -254,8 +254,8 @@ function show(fresh) {
   const [now, then] = [byKey(list), byKey(part("alert-rows", fresh))];
   for (const [key, row] of now) if (then.has(key)) changeInPlace(row, then.get(key));
   if (now.size && String([...now.keys()]) === String([...then.keys()])) putRange(fresh);
-  else if (isRead()) putAside(fresh, now, then);
-  else put(fresh);
+  else if (isInUse()) offerUpdate(fresh, now, then);
+  else applyUpdate(fresh);
 }
 
 // live.js calls this function when the page has changed.
@@ -268,6 +268,6 @@ for (const kind of ["pointermove", "pointerdown"]) {
 }
 
 // A browser that returns to this page may restore the checkboxes.
-window.addEventListener("pageshow", showChosen);
-showChosen();
+window.addEventListener("pageshow", showSelection);
+showSelection();
 resume();

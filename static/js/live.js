@@ -22,7 +22,7 @@ const live = {};
 
   // Returns the HTML of an element without differences that do not matter to readers: relative times
   // and opened elements (page.js), form tokens, and attributes that scripts set.
-  live.gist = (node) => {
+  live.getComparableHtml = (node) => {
     const copy = node.cloneNode(true);
     const drop = (selector, ...names) => {
       for (const each of [copy, ...copy.querySelectorAll(selector)]) {
@@ -71,7 +71,7 @@ const live = {};
   const changed = new Set();
   let hasChanged = false;
 
-  function note(node) {
+  function recordChange(node) {
     const part = node.closest("section[aria-labelledby], [aria-label]");
     const heading = part?.getAttribute("aria-label") ??
       document.getElementById(part?.getAttribute("aria-labelledby"))?.textContent;
@@ -81,27 +81,27 @@ const live = {};
 
   // Makes new buttons ignore taps and keys (keys.js) for a moment. A user may have aimed at the button
   // that a new button replaces.
-  function settle() {
+  function ignoreTaps() {
     document.body.classList.remove("settling");
     void document.body.offsetWidth;
     document.body.classList.add("settling");
     document.dispatchEvent(new Event("settle"));
   }
 
-  function adopt(fresh) {
+  function importPart(fresh) {
     const made = document.importNode(fresh, true);
     for (const box of [made, ...made.querySelectorAll("details[open]")]) openAtFirst.add(box);
     setUpParts(made);
     const posting = "form[method=post]";
-    if (made.matches(`${posting}, button, input`) || made.querySelector(posting)) settle();
+    if (made.matches(`${posting}, button, input`) || made.querySelector(posting)) ignoreTaps();
     return made;
   }
 
   // Returns the HTML of an element with its own text, but without its child elements.
-  function shell(node) {
+  function getOwnHtml(node) {
     const copy = node.cloneNode(false);
     for (const each of node.childNodes) if (each.nodeType === Node.TEXT_NODE) copy.append(each.data.trim());
-    return live.gist(copy);
+    return live.getComparableHtml(copy);
   }
 
   const key = (node) => node.id || node.getAttribute("aria-labelledby") || node.dataset.alertRow ||
@@ -110,21 +110,21 @@ const live = {};
   // The next three functions return true if they replaced all parts that differ.
 
   function merge(old, fresh) {
-    if (live.gist(old) === live.gist(fresh)) return true;
+    if (live.getComparableHtml(old) === live.getComparableHtml(fresh)) return true;
     if (isOpened(old) || (old.matches("form") && hasEntry(old))) return false;
     const isWhole = !old.children.length || !fresh.children.length || old.matches("svg, li, tr");
-    if (!isWhole && shell(old) === shell(fresh)) return mergeChildren(old, fresh);
+    if (!isWhole && getOwnHtml(old) === getOwnHtml(fresh)) return mergeChildren(old, fresh);
     if (isInUse(old)) return false;
-    const made = adopt(fresh);
+    const made = importPart(fresh);
     old.replaceWith(made);
-    note(made);
+    recordChange(made);
     return true;
   }
 
   function mergeChildren(old, fresh) {
     const now = [...old.children].filter((each) => !each.matches(".flashes[role=status], [data-live]"));
     const then = [...fresh.children];
-    const same = (a, b) => a && b && live.gist(a) === live.gist(b);
+    const same = (a, b) => a && b && live.getComparableHtml(a) === live.getComparableHtml(b);
     while (same(now[0], then[0])) { now.shift(); then.shift(); }
     let after = null;
     while (same(now.at(-1), then.at(-1))) { after = now.pop(); then.pop(); }
@@ -137,22 +137,22 @@ const live = {};
     let isDone = true;
     for (const fresh of then) {
       const found = now.findIndex((each) => key(each) === key(fresh));
-      for (const gone of now.splice(0, Math.max(found, 0))) isDone = take(gone) && isDone;
+      for (const gone of now.splice(0, Math.max(found, 0))) isDone = removePart(gone) && isDone;
       if (found >= 0) {
         isDone = merge(now.shift(), fresh) && isDone;
       } else {
-        const made = adopt(fresh);
+        const made = importPart(fresh);
         parent.insertBefore(made, now[0] ?? after);
-        note(made);
+        recordChange(made);
       }
     }
-    for (const gone of now) isDone = take(gone) && isDone;
+    for (const gone of now) isDone = removePart(gone) && isDone;
     return isDone;
   }
 
-  function take(gone) {
+  function removePart(gone) {
     if (isInUse(gone)) return false;
-    note(gone);
+    recordChange(gone);
     gone.remove();
     return true;
   }
@@ -181,9 +181,9 @@ const live = {};
   let pause = CHECK_EVERY;
   let failures = 0;
   let timer = 0;
-  let isAsking = false;
+  let isRequesting = false;
 
-  function put(fresh) {
+  function applyUpdate(fresh) {
     changed.clear();
     hasChanged = false;
     waiting = mergeChildren(page, fresh) ? null : fresh;
@@ -192,14 +192,14 @@ const live = {};
     news.textContent = parts ? `This page was updated: ${parts}.` : "This page was updated.";
   }
 
-  function putWaiting() {
-    if (waiting) put(waiting);
+  function applyWaitingUpdate() {
+    if (waiting) applyUpdate(waiting);
   }
 
   live.update = async () => {
     const main = (await live.fetchPage(new URL(location.href))).getElementById("main");
     mark = main.dataset.mark;
-    put(main);
+    applyUpdate(main);
   };
 
   function stop(words) {
@@ -248,8 +248,8 @@ const live = {};
   }
 
   async function check() {
-    if (isAsking || mark === undefined) return;
-    isAsking = true;
+    if (isRequesting || mark === undefined) return;
+    isRequesting = true;
     const address = new URL(location.href);
     address.searchParams.set("_part", "mark");
     address.hash = "";
@@ -265,19 +265,19 @@ const live = {};
     } catch {
       failures += 1;
     } finally {
-      isAsking = false;
+      isRequesting = false;
     }
-    plan();
+    scheduleCheck();
   }
 
-  function plan() {
+  function scheduleCheck() {
     clearTimeout(timer);
     if (mark === undefined) return;
     const due = Math.min(...times()) + 1000 - serverTime();
     const usual = document.hidden ? CHECK_HIDDEN_EVERY : Math.min(pause, Math.max(due, SOON / 2));
     const wait = failures ? Math.min(LONGEST_PAUSE, CHECK_EVERY * 2 ** failures) : usual;
     // A random delay spreads the requests of pages that were opened at the same time.
-    timer = setTimeout(() => { putWaiting(); check(); }, wait * (0.9 + 0.2 * Math.random()));
+    timer = setTimeout(() => { applyWaitingUpdate(); check(); }, wait * (0.9 + 0.2 * Math.random()));
   }
 
   if (mark !== undefined) {
@@ -286,13 +286,13 @@ const live = {};
     news.setAttribute("role", "status");
     document.body.append(news);
     document.addEventListener("visibilitychange", () => {
-      if (document.hidden) plan();
+      if (document.hidden) scheduleCheck();
       else check();
     });
     for (const kind of ["focusout", "toggle", "selectionchange"]) {
-      document.addEventListener(kind, () => setTimeout(putWaiting), true);
+      document.addEventListener(kind, () => setTimeout(applyWaitingUpdate), true);
     }
-    plan();
+    scheduleCheck();
   }
 
   // Parts with `data-watch` are requested again until they contain no element with `data-waiting`.
@@ -302,7 +302,7 @@ const live = {};
   // Time in milliseconds after which the requests end. The user can reload the page.
   const PATIENCE = 3600000;
 
-  function show(part) {
+  function showWatchTexts(part) {
     for (const words of part.querySelectorAll("[data-watching]")) words.hidden = false;
     for (const words of part.querySelectorAll("[data-unwatched]")) words.hidden = true;
   }
@@ -313,37 +313,37 @@ const live = {};
     let wait = FIRST_PAUSE;
     let next;
 
-    function putPart(text) {
+    function replacePart(text) {
       const fresh = part.cloneNode(false);
       fresh.innerHTML = text;
-      show(fresh);
+      showWatchTexts(fresh);
       // A part that contains the focus is not replaced.
-      if (live.gist(fresh) === live.gist(part) || part.contains(document.activeElement)) return;
+      if (live.getComparableHtml(fresh) === live.getComparableHtml(part) || part.contains(document.activeElement)) return;
       part.replaceChildren(...fresh.childNodes);
       setUpParts(part);
       words.textContent = part.querySelector("strong")?.textContent ?? "";
       wait = FIRST_PAUSE;
     }
 
-    async function ask() {
+    async function requestPart() {
       clearTimeout(next);
       if (!part.querySelector("[data-waiting]") || Date.now() - began > PATIENCE) return;
       if (!document.hidden) {
         try {
           const answer = await fetch(part.dataset.watch, { credentials: "same-origin" });
           // A redirect leads to the sign-in page.
-          if (answer.ok && !answer.redirected) putPart(await answer.text());
+          if (answer.ok && !answer.redirected) replacePart(await answer.text());
         } catch {
           // The server may be unavailable for a moment. Another request follows.
         }
       }
       wait = Math.min(LONGEST_WATCH_PAUSE, wait * 1.05);
-      next = setTimeout(ask, wait);
+      next = setTimeout(requestPart, wait);
     }
 
-    show(part);
-    next = setTimeout(ask, wait);
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+    showWatchTexts(part);
+    next = setTimeout(requestPart, wait);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) requestPart(); });
   }
 
   for (const part of document.querySelectorAll("[data-watch]")) watch(part);

@@ -3,7 +3,7 @@
 "use strict";
 
 const field = document.querySelector("[data-page-search]");
-const told = document.querySelector("[data-search-found]");
+const resultCount = document.querySelector("[data-search-found]");
 const groups = [...document.querySelectorAll("[data-search-group]")];
 
 function rowOf(item) {
@@ -24,7 +24,7 @@ function show(words) {
     if (jump) jump.closest("li").hidden = group.hidden;
     count += inGroup;
   }
-  told.textContent = words.length ? `${count} matching ${field.dataset.pageSearch}${count === 1 ? "" : "s"}` : "";
+  resultCount.textContent = words.length ? `${count} matching ${field.dataset.pageSearch}${count === 1 ? "" : "s"}` : "";
 }
 
 // If the server has already filtered the list, the script cannot show the items that are missing.

@@ -32,7 +32,7 @@ function start(part) {
   const trouble = part.querySelector("[data-device-trouble]");
   const { worker, scope, question } = part.dataset;
 
-  function say(state) {
+  function showState(state) {
     for (const each of part.querySelectorAll("[data-device-state]")) {
       each.hidden = each.dataset.deviceState !== state;
     }
@@ -41,9 +41,9 @@ function start(part) {
 
   const isApple = /iPhone|iPad/.test(navigator.userAgent)
     || (navigator.platform === "MacIntel" && navigator.maxTouchPoints > 1);
-  if (!window.isSecureContext) return say("insecure");
+  if (!window.isSecureContext) return showState("insecure");
   if (!navigator.serviceWorker || !window.PushManager || !window.Notification) {
-    return say(isApple ? "home-screen" : "unsupported");
+    return showState(isApple ? "home-screen" : "unsupported");
   }
 
   async function findSubscription() {
@@ -57,13 +57,13 @@ function start(part) {
 
   // Shows the state of this device, and which row of the list represents it.
   async function recognize() {
-    if (Notification.permission === "denied") return say("blocked");
+    if (Notification.permission === "denied") return showState("blocked");
     const subscription = Notification.permission === "granted" ? await findSubscription() : null;
-    if (!subscription) return say("off");
+    if (!subscription) return showState("off");
     const row = await findRow(subscription);
-    if (!row || "deviceExpired" in row.dataset) return say("off");
+    if (!row || "deviceExpired" in row.dataset) return showState("off");
     row.querySelector("[data-device-own]").hidden = false;
-    say("on");
+    showState("on");
     const saved = { token: row.dataset.deviceToken, key: encode(subscription.options.applicationServerKey) };
     const store = await caches.open(STORE);
     // Several people may use this browser, so each contact has its own entry.
@@ -95,7 +95,7 @@ function start(part) {
     button.disabled = true;
     try {
       if (await Notification.requestPermission() !== "granted") {
-        say(Notification.permission === "denied" ? "blocked" : "off");
+        showState(Notification.permission === "denied" ? "blocked" : "off");
         return;
       }
       form.elements.subscription.value = JSON.stringify(await subscribe());
@@ -109,7 +109,7 @@ function start(part) {
       button.disabled = false;
     }
   });
-  recognize().catch(() => say("off"));
+  recognize().catch(() => showState("off"));
 }
 
 for (const part of document.querySelectorAll("[data-this-device]")) start(part);
