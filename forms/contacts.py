@@ -161,7 +161,7 @@ class RuleForm(Form):
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Raise ValidationError if the text does not describe a time."""
+        """Check that the text describes a time. Raise ValidationError if it does not."""
         text = field.data or ""
         try:
             if text:

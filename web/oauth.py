@@ -225,9 +225,9 @@ def read_form_request() -> ProtocolRequest:
 
 
 def check_parameters_utf8(encoded: bytes) -> None:
-    """Raise InvalidRequestError for a parameter in a query or form that is not UTF-8.
+    """Check that the parameters of a query or form are UTF-8. Raise InvalidRequestError if not.
 
-    Its value could not be returned to the application unchanged.
+    A parameter with another encoding could not be returned to the application unchanged.
     """
     if b"%" not in encoded and encoded.isascii():
         return

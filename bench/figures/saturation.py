@@ -234,7 +234,7 @@ def _wait_until_idle(place: RunningArrangement) -> None:
 
 
 def check_results(rows: Sequence[SaturationResult]) -> None:
-    """Raise CannotMeasureError if a kind of request had no correct response."""
+    """Check that each kind of request had a correct response. Raise CannotMeasureError if not."""
     for row in rows:
         if not any(sample.right for sample in row.samples):
             raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no correct response")

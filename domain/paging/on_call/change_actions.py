@@ -404,7 +404,7 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
 def _check_no_others_on_call(
     work: UnitOfWork, schedule_id: int, period: Period, *, is_shared: bool
 ) -> None:
-    """Raise ForbiddenError if other users are on call in a period.
+    """Check that no other user is on call in a period. Raise ForbiddenError if one is.
 
     If `is_shared` is true, other users may be on call together with the actor.
     """

@@ -25,7 +25,7 @@ _SATURDAY = 5
 _MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
 #: Maximum length of the preview of a rotation.
 _MAX_PREVIEW = timedelta(days=400)
-#: Maximum number of bars in a lane of a schedule. More bars would be too narrow to read.
+#: Maximum number of bars in a lane of a schedule, because more bars are too narrow to read.
 _MAX_BARS = 200
 
 
@@ -43,7 +43,7 @@ class LaneKind(StrEnum):
 class _Part(NamedTuple):
     start: datetime
     end: datetime
-    #: None for a gap.
+    #: Duty of the user. None for a gap.
     duty: OnCallDuty | None
 
 
@@ -53,7 +53,7 @@ class Bar:
 
     start: datetime
     end: datetime
-    #: None for a gap.
+    #: Duty of the user. None for a gap.
     duty: OnCallDuty | None
     #: Index of the row within the lane. Bars in a row do not overlap.
     row: int

@@ -19,7 +19,7 @@ from tests.support.service.live import ROOT
 
 _BASH = shutil.which("bash") or "bash"
 _SECONDS = 120
-#: Settings of curl: fail at the status 400 or higher, print only the response, use no proxy.
+#: Settings of curl: fail at a status of 400 or higher, print only the response, and use no proxy.
 _CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\nnoproxy = *\n"
 #: Stands for omitted members of a JSON object, and in strings for omitted characters.
 _OMITTED = "…"
