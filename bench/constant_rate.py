@@ -127,7 +127,7 @@ class _SharedCounter:
         self._total = total
 
     def __iter__(self) -> Iterator[int]:
-        # `next` of a count is atomic.
+        # Calling `next` on an `itertools.count` is atomic.
         while (number := next(self._numbers)) < self._total:
             yield number
 

@@ -31,8 +31,8 @@ class FreezeWaits:
     refused: int = 0
     #: Longest time in seconds for a response to a request that started during this period.
     longest: float = 0.0
-    #: Seconds from the return of the database to the first correct response to a later request.
-    #: None if there was none.
+    #: Seconds from the return of the database to the first correct response to a later request, or
+    #: None if there was no such response.
     back_after: float | None = None
     #: Number of wrong responses and broken connections afterwards, while it was measured.
     errors_after: int = 0

@@ -157,4 +157,4 @@ def _preview_turns(
         rotation.id if rotation else None,
         form.entered_rotation,
     )
-    return Picture.of_lanes([found.lane], found.users, found.period, schedule.time_zone)
+    return Picture.from_lanes([found.lane], found.users, found.period, schedule.time_zone)

@@ -92,7 +92,7 @@ class Picture:
     colors: Mapping[int, int]
 
     @classmethod
-    def of_lanes(
+    def from_lanes(
         cls,
         lanes: Sequence[Lane],
         users: Mapping[int, UserReference],
@@ -139,7 +139,7 @@ class CalendarGrid:
     """The days that a calendar shows."""
 
     view: CalendarView
-    #: A day within the period that is shown.
+    #: Day within the period.
     day: date
     title: str
     first: date
@@ -279,7 +279,7 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
 def _find_selected_bar(
     picture: Picture, selection: str, schedule: OnCallSchedule, grid: CalendarGrid
 ) -> SelectedBar | None:
-    """Return the bar that `username@time` selects, or `@time` for a gap; None if there is none."""
+    """Return the shift that `username@time` selects, the gap that `@time` selects, or None."""
     username, _, text = selection.rpartition("@")
     moment = parse_bar_time({"turn": text}, "turn") or grid.period.end
     for bar in picture.lanes[0].bars:
@@ -329,7 +329,7 @@ def _build_calendar_context(
     able = set(list_eligible_names(holder))
     gaps_from = shifts[0].starts_at if shifts else grid.period.end
     lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
-    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    picture = Picture.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
     return {
         "grid": grid,
         "picture": picture,

@@ -44,16 +44,16 @@ _STATE_KEYS = {
     **dict.fromkeys(("level", "severity", "priority", "color"), 2),
 }
 _SEVERITY_KEYS = parse_word_set("level severity priority")
-#: Lowest weight of keys for states. A severity is only a state if the message also has the
-#: previous one.
+#: Minimum weight of a key for states. A severity is only a state if the message also contains the
+#: previous severity.
 _MIN_WEIGHT = 3
-#: Problem states are preferred, because a message can also name parts that work.
+#: Score that a problem state adds, because a message can also name parts that work.
 _PROBLEM_BONUS = 20
-#: Few tools use severities as states, so other words are preferred.
+#: Score that a severity subtracts, because few tools use severities as states.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 12
-#: Weight of a truth value under a key that names a state.
+#: Weight of a boolean under a key that names a state.
 _SWITCH_WEIGHT = 6
 #: Other words in such a key, next to the word for the state.
 _SWITCH_FILLERS = parse_word_set(

@@ -20,9 +20,10 @@ class Snapshot(NamedTuple):
     def question(self) -> str:
         """Question about messages that contain no problem or several problems."""
         return (
-            f"Do messages list one problem in {self.added} or {self.removed}? Only the first one "
-            "is read. A message with both resolves the alert over its new problem, and a message "
-            "without problems opens an alert. If the tool can, let it send each problem on its own."
+            f"Does each message have exactly one problem in {self.added} or {self.removed}? Only "
+            "the first problem is read. A message with problems in both resolves the alert of the "
+            "new problem. A message without problems opens an alert. If possible, configure the "
+            "tool to send one message for each problem."
         )
 
     def add_removed(self, paths: tuple[PayloadPath, ...]) -> tuple[PayloadPath, ...]:

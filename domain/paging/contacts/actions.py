@@ -275,7 +275,7 @@ def _create_contact(
 def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAddress:
     means, contact_type = work.policy(ContactFunctions), get_contact_type(type_name)
     if not contact_type.is_entered:
-        message = "Only a device can change its address: turn on notifications on the device."
+        message = "Only a device can change its own address. Turn on notifications on the device."
         raise InvalidError(message, field="address")
 
     def read_url(url: str) -> UrlService:

@@ -1,4 +1,4 @@
-"""Fills projects with very many alerts by a few statements, and counts the rows of a project."""
+"""Fills projects with many alerts by a few statements, and counts the rows of a project."""
 
 from datetime import datetime
 from typing import Any
