@@ -38,7 +38,7 @@ def build_new_form(service: str) -> ContactForm:
 
 
 def build_change_form(contact: Contact) -> ContactForm:
-    """Return the form that changes a contact. It does not contain stored secrets.
+    """Return the form that changes a contact, without showing its stored secrets.
 
     Raise NotFoundError if contacts of this service have no form.
     """
