@@ -304,7 +304,7 @@ class _VerbatimRedirect(Response):
 
 
 def build_flask_response(oauth_response: OAuthResponse) -> ResponseReturnValue:
-    """Return the HTTP response for a response of the protocol."""
+    """Convert a response of an OAuth endpoint to a Flask response."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
         response = redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)

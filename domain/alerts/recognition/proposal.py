@@ -52,7 +52,7 @@ from domain.alerts.recognition.states import (
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A part of a proposal with its confidence and the reason for it."""
+    """A part of a proposal, with its confidence and reason."""
 
     #: Field of the alert, or None for the rule that resolves alerts.
     field: AlertField | None

@@ -66,7 +66,7 @@ _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """A rule that resolves alerts, with the reason for it."""
+    """A rule that resolves alerts, and the reason why it was proposed."""
 
     rule: PayloadCondition
     confidence: Confidence
