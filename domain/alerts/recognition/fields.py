@@ -13,7 +13,7 @@ from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
-from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
 
@@ -72,7 +72,11 @@ LINK_OWNERS = parse_word_set(
 #: Words that stand for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
+#: Words of titles that only say that there is a message.
+_GENERIC_WORDS = _KIND_WORDS | parse_word_set("array list notification message alarm webhook new")
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
+#: Words of things that contain the affected things of several alerts.
+_AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
 #: Words of things that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
@@ -98,6 +102,8 @@ _THING_WORDS = parse_word_set(
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
+#: Words of things whose name can also be the word for a state, such as `unreachable`.
+_CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
 #: Words of things that are named by chance or by a commit.
 _UNNAMED_THINGS = parse_word_set("run commit")
 #: Words of keys whose texts are not severities.
@@ -121,7 +127,9 @@ def _is_name(leaf: Leaf) -> bool:
 
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
-    is_other = is_plain_state(leaf.text) or leaf.thing in _UNNAMED_THINGS
+    is_name = leaf.own_words[-1:] == ("name",) and leaf.thing in _CHECKING_WORDS
+    is_other = (is_plain_state(leaf.text) and not is_name) or leaf.thing in _UNNAMED_THINGS
+    is_other |= _GENERIC_WORDS.issuperset(split_words(leaf.text))
     return has_letter and _is_text(leaf) and not is_other
 
 
@@ -182,13 +190,13 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
-        "device id|serial|resource id|arn|crn|urn",
+        "device id|serial|instance id|host id|node id|server id|resource id|arn|crn|urn",
         is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
-        phrases="title|alert title|alert name|summary|subject|headline|rule name|check name|"
-        "monitor name|problem title|problem name|trigger name|condition name|event name|"
+        phrases="title|alert title|alert name|summary|subject|headline|control name|rule name|check name|"
+        "monitor name|definition name|problem title|problem name|trigger name|condition name|event name|"
         "incident title|incident name|alarm name|issue title|issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
         "job name|task name|workflow name|"
@@ -262,7 +270,11 @@ def find_field(
 
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the least nested thing that has a name and an identifier, or None."""
-    identified = {each.thing for each in leaves if set(each.own_words) & _IDENTIFIER_WORDS}
+    identified = {
+        each.thing
+        for each in leaves
+        if set(each.own_words) & _IDENTIFIER_WORDS and each.own_words[-1] != "name"
+    }
     found = [
         leaf
         for leaf in leaves
@@ -276,9 +288,14 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
     if not found:
         return None
+    found = [leaf for leaf in found if leaf.thing not in _AREA_WORDS] or found
     leaf = min(found, key=lambda each: each.depth)
-    reason = f"{leaf.thing} has a name and an identifier"
-    return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    is_only = all(each is leaf or each.depth > leaf.depth for each in found)
+    return FoundLeaf(
+        leaf=leaf,
+        confidence=Confidence.LIKELY if is_only else Confidence.UNSURE,
+        reason=f"{leaf.thing} has a name and an identifier",
+    )
 
 
 def _find_best(

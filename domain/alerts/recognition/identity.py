@@ -188,6 +188,8 @@ def _find_alert_id(
     reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
     if messages.has_evidence:
         reason += " and is the same in all messages"
+        if messages.repeat is None and "event" in leaf.words[-2:]:
+            confidence = Confidence.UNSURE  # Some tools number the problems, others the messages.
     elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
         confidence = Confidence.UNSURE  # Some tools number alert rules like this.
     paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
@@ -198,10 +200,13 @@ def _list_joined(
     leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
 ) -> Sequence[PayloadPath]:
     """Return the objects to join with an identifier that may belong to a rule."""
-    may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
-    if not may_be_rule or _looks_random(leaf):
+    is_alert = bool({"alert", "alarm"} & set(leaf.words[-2:]))
+    if not (messages.has_evidence or is_alert):
         return ()
     hosts = [each for each in stable if each.path == host]
+    if _looks_random(leaf):
+        # A definition of alerts can have a generated identifier, too.
+        return [each.path for each in hosts if is_alert]
     named = [each for each in stable if _is_object(each) and not each.is_link]
     objects = _drop_repeated(hosts, named if messages.has_evidence else [])
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]

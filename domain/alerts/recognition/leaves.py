@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ _FILLERS = parse_word_set(
 )
 #: Words of keys for a property of the thing that the words before name.
 _PROPERTY_WORDS = parse_word_set(
-    "name id uuid guid uid label title slug key code type kind identifier serial number url"
+    "name id uuid guid uid label title slug key code type kind identifier serial number url full"
 )
 #: Words of things that exist once for each run or message.
 _RUN_WORDS = parse_word_set(
@@ -48,7 +48,12 @@ _OWNER_WORDS = parse_word_set(
     "assigned acknowledged responder actor commit subscription"
 )
 #: Words of values that describe the state before the message.
-FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
+FORMER_WORDS = parse_word_set(
+    "previous prev old former last from before original default example sample"
+)
+#: Words of things that are machines if they have an address, and words of keys for addresses.
+_ADDRESSABLE_WORDS = parse_word_set("client source origin sender")
+_ADDRESS_KEYS = tuple((word,) for word in ("address", "ip", "hostname", "fqdn"))
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
@@ -180,7 +185,15 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
             # The key above names the value.
             words, own = words[:-1], split_words(keys[-2])
         found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
-    return tuple(found)
+    machines = {leaf.path[:-1] for leaf in found if leaf.own_words in _ADDRESS_KEYS and leaf.text}
+    return tuple(_name_machine(leaf) if leaf.path[:-1] in machines else leaf for leaf in found)
+
+
+def _name_machine(leaf: Leaf) -> Leaf:
+    """Return a value of an object with an address, which is a host and no account."""
+    is_known = len(leaf.path) == 1 or _ADDRESSABLE_WORDS.isdisjoint(split_words(str(leaf.path[-2])))
+    words = ("host" if word in _ADDRESSABLE_WORDS else word for word in leaf.words)
+    return leaf if is_known else replace(leaf, words=tuple(words))
 
 
 def is_placeholder(value: object) -> bool:
