@@ -95,6 +95,11 @@ _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
 #: Severities that do not say much, since many tools always send them as a priority.
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
+#: Words of keys for hosts, wherever they are in the key, and the form of a host's address.
+_HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
+#: Words of machines, whose link may lead to the monitoring tool.
+_SERVER_WORDS = parse_word_set("host server node device")
+_ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
@@ -190,14 +195,15 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
-        "device id|serial|instance id|host id|node id|server id|resource id|arn|crn|urn",
+        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|urn",
         is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
-        phrases="title|alert title|alert name|summary|subject|headline|control name|rule name|check name|"
-        "monitor name|definition name|problem title|problem name|trigger name|condition name|event name|"
-        "incident title|incident name|alarm name|issue title|issue name|fault name|finding title|"
+        phrases="title|alert title|alert name|summary|subject|headline|control name|rule name|"
+        "check name|monitor name|definition name|problem title|problem name|trigger name|"
+        "condition name|event name|incident title|incident name|alarm name|issue title|"
+        "issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
         "job name|task name|workflow name|"
         "pipeline name|event title|service description|service desc|short message|message|msg|"
@@ -218,7 +224,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.END_TIME: FieldKind(
         phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
-        "resolved time|closed time|end|ended",
+        "resolved time|closed time|end|ended|recovered|recover time|recovery time|recover at|cleared|"
+        "clear time|clear at|resolved|resolution time",
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
@@ -252,6 +259,8 @@ def find_field(
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
+    if field is AlertField.HOSTS and (best is None or best.confidence is Confidence.UNSURE):
+        return _find_address(given, taken) or best
     if best is None and field is AlertField.TITLE:
         best = next(
             filter(
@@ -266,6 +275,28 @@ def find_field(
         )
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
+
+
+def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the least nested address whose key contains a word for hosts, or None."""
+    found = [
+        leaf
+        for leaf in leaves
+        if not (_HOST_WORDS.isdisjoint(leaf.words[-3:]) or leaf.is_about_other)
+        and not (leaf.is_link and set(leaf.words) & _SERVER_WORDS)
+        and leaf.path not in taken
+        and _is_host(leaf)
+        and all(_ADDRESS.fullmatch(str(each)) for each in _list_values(leaf.value))
+    ]
+    if not found:
+        return None
+    leaf = min(found, key=lambda each: each.depth)
+    reason = f"“{leaf.path[-1]}” contains an address"
+    return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+
+
+def _list_values(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:

@@ -188,10 +188,11 @@ def _find_alert_id(
     reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
     if messages.has_evidence:
         reason += " and is the same in all messages"
-        if messages.repeat is None and "event" in leaf.words[-2:]:
-            confidence = Confidence.UNSURE  # Some tools number the problems, others the messages.
-    elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
-        confidence = Confidence.UNSURE  # Some tools number alert rules like this.
+    # Some tools number alert rules or messages like this.
+    is_of_message = messages.repeat is None and "event" in leaf.words[-2:]
+    is_of_rule = bool(set(leaf.words) & _RULE_WORDS) and not _looks_random(leaf)
+    if is_of_message if messages.has_evidence else is_of_rule:
+        confidence = Confidence.UNSURE
     paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
     return Identity(paths=paths, confidence=confidence, reason=reason)
 
@@ -242,7 +243,10 @@ def _find_rule_and_objects(
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
         rule = None  # All problems of a kind would share an alert.
     specific = find_specific_name(rule, stable)
-    rules = [leaf for leaf in (rule, specific) if leaf is not None]
+    text = _find_distinct_text(stable, messages) if rule else None
+    if hosts or objects or specific or text == rule:
+        text = None
+    rules = [leaf for leaf in (rule, specific, text) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
@@ -267,9 +271,20 @@ def _find_rule_and_objects(
         paths=paths,
         confidence=confidence,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=not (is_alone or specific)
+        may_merge_hosts=not (is_alone or specific or text)
         and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
+
+
+def _find_distinct_text(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
+    """Return a text that tells problems apart if nothing names the object, or None.
+
+    The recovery must have the same text.
+    """
+    if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
+        return None
+    texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
+    return next(texts, None)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:

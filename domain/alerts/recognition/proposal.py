@@ -257,7 +257,9 @@ def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf |
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
-        if leaf.is_time and is_blank(find_value(messages.firing, leaf.path) or None)
+        if leaf.is_time
+        and parse_end_time(leaf.value, name="").time
+        and is_blank(find_value(messages.firing, leaf.path) or None)
     ]
     found = find_field(AlertField.END_TIME, given)
     return found and FoundLeaf(

@@ -60,6 +60,7 @@ _SWITCH_FILLERS = parse_word_set(
     "is has was back to now currently alert alarm incident issue problem state status flag"
 )
 _SWITCH_VALUES = ("true", "false", "1", "0", "yes", "no")
+_IDENTIFIER_WORDS = parse_word_set("id uuid guid key url link")
 #: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
 _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
@@ -148,7 +149,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
     """Return a rule for the value that shows the recovery and differs from the other messages."""
     found = []
     for position, leaf in enumerate(list_leaves(recovery)):
-        if not leaf.is_scalar or leaf.is_time or leaf.is_about_other:
+        is_id = bool(leaf.own_words) and leaf.own_words[-1] in _IDENTIFIER_WORDS
+        if not leaf.is_scalar or leaf.is_time or leaf.is_about_other or is_id:
             continue
         given = [each for each in (messages.firing, messages.repeat) if each is not None]
         before = [find_value(each, leaf.path) for each in given]
