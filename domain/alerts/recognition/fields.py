@@ -73,7 +73,9 @@ LINK_OWNERS = parse_word_set(
 _NO_VALUES = parse_word_set("none unknown")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 #: Words of titles that only say that there is a message.
-_GENERIC_WORDS = _KIND_WORDS | parse_word_set("array list notification message alarm webhook new")
+_GENERIC_WORDS = parse_word_set(
+    "alert alarm incident issue problem event array list notification message webhook new"
+)
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Words of things that contain the affected things of several alerts.
 _AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
@@ -97,8 +99,8 @@ _GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
 #: Words of keys for hosts, wherever they are in the key, and the form of a host's address.
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
-#: Words of machines, whose link may lead to the monitoring tool.
-_SERVER_WORDS = parse_word_set("host server node device")
+#: Words of things whose links may lead to the monitoring tool or to code.
+_OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
@@ -201,7 +203,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.TITLE: FieldKind(
         phrases="title|alert title|alert name|summary|subject|headline|control name|rule name|"
-        "check name|monitor name|definition name|problem title|problem name|trigger name|"
+        "check name|monitor name|alert definition name|problem title|problem name|trigger name|"
         "condition name|event name|incident title|incident name|alarm name|issue title|"
         "issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
@@ -283,7 +285,7 @@ def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> Fou
         leaf
         for leaf in leaves
         if not (_HOST_WORDS.isdisjoint(leaf.words[-3:]) or leaf.is_about_other)
-        and not (leaf.is_link and set(leaf.words) & _SERVER_WORDS)
+        and not (leaf.is_link and set(leaf.words) & _OTHER_ENDS)
         and leaf.path not in taken
         and _is_host(leaf)
         and all(_ADDRESS.fullmatch(str(each)) for each in _list_values(leaf.value))

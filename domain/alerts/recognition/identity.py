@@ -75,6 +75,8 @@ _NAME_WORDS = parse_word_set("name title slug label")
 _OCCURRENCE_WORDS = parse_word_set(
     "event finding fault error signal detection occurrence object item series exception downtime"
 )
+#: Words of things that some tools number anew with each message about the same problem.
+_MESSAGE_WORDS = parse_word_set("alert alarm event detection finding signal")
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
@@ -189,11 +191,14 @@ def _find_alert_id(
     if messages.has_evidence:
         reason += " and is the same in all messages"
     # Some tools number alert rules or messages like this.
-    is_of_message = messages.repeat is None and "event" in leaf.words[-2:]
+    is_of_message = messages.repeat is None and bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
     is_of_rule = bool(set(leaf.words) & _RULE_WORDS) and not _looks_random(leaf)
-    if is_of_message if messages.has_evidence else is_of_rule:
+    joined = _list_joined(leaf, stable, messages, host)
+    # The recovery of an alert with a generated identifier may not contain the host.
+    is_alone = not (joined and _looks_random(leaf))
+    if is_of_message if messages.has_evidence else is_of_rule or not is_alone:
         confidence = Confidence.UNSURE
-    paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
+    paths = (leaf.path, *joined)
     return Identity(paths=paths, confidence=confidence, reason=reason)
 
 
