@@ -318,7 +318,11 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
     ]
     if not found and not any(leaf.is_link for leaf in leaves):
         # In checks of addresses, the agent is the place that the check runs from.
-        found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
+        found = [
+            leaf
+            for leaf in leaves
+            if leaf.is_top and leaf.own_words == ("agent",) and _is_host(leaf)
+        ]
     if not found:
         return None
     found = [leaf for leaf in found if leaf.thing not in _AREA_WORDS] or found
@@ -372,7 +376,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
         if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
             more = len(own - set(wanted) - {"name"})
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more - bonus)
-    if len(leaf.path) == 1 and leaf.own_words in {(each,) for each in kind.exact.split()}:
+    if leaf.is_top and leaf.own_words in {(each,) for each in kind.exact.split()}:
         costs.append(_EXACT_COST)
     return min(costs, default=None)
 

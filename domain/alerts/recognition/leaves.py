@@ -30,6 +30,10 @@ _RUN_WORDS = parse_word_set(
 )
 #: Words of arrays whose items are parts of one run.
 _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
+#: Words of keys that contain the whole message and say nothing about it.
+_WRAPPER_WORDS = parse_word_set(
+    "alert alarm incident event notification message result object record request response"
+)
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
@@ -77,11 +81,19 @@ class Leaf:
     own_words: tuple[str, ...]
     #: Words of all keys of its path without fillers.
     words: tuple[str, ...]
+    #: Number of keys at the beginning of the path that only contain the whole message.
+    wrappers: int = 0
+
+    @property
+    def is_top(self) -> bool:
+        """True if the value is a field of the message itself."""
+        keys = [str(key) for key in self.path[self.wrappers : -1]]
+        return all(set(split_words(key)) <= _ENVELOPE_WORDS | {"object", "field"} for key in keys)
 
     @property
     def depth(self) -> int:
         """Number of keys in the path, without array indexes and words that only group values."""
-        keys = [key for key in self.path if isinstance(key, str)]
+        keys = [key for key in self.path[self.wrappers :] if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
 
     @property
@@ -173,20 +185,35 @@ def _drop_fillers(words: tuple[str, ...]) -> list[str]:
 def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     """Return the values of a payload in order. Of an array of objects, only the first is used."""
     found: list[Leaf] = []
+    wrappers = _count_wrappers(payload)
     for path, value in _walk((), payload):
         if len(found) == _MAX_LEAVES:
             break
         if is_placeholder(value):
             continue
         keys = [key for key in path if isinstance(key, str)]
-        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         own = split_words(keys[-1])
+        if len(path) > wrappers + 1 or not set(own) <= _PROPERTY_WORDS:
+            keys = keys[wrappers:] or keys
+        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
             # The key above names the value.
             words, own = words[:-1], split_words(keys[-2])
-        found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
+        words = tuple(words) or own
+        found.append(Leaf(path=path, value=value, own_words=own, words=words, wrappers=wrappers))
     machines = {leaf.path[:-1] for leaf in found if leaf.own_words in _ADDRESS_KEYS and leaf.text}
     return tuple(_name_machine(leaf) if leaf.path[:-1] in machines else leaf for leaf in found)
+
+
+def _count_wrappers(payload: object) -> int:
+    """Return how many keys at the top only contain the whole message, such as `event`."""
+    match payload:
+        case dict() if len(payload) == 1:
+            ((key, inner),) = payload.items()
+            is_wrapper = set(split_words(str(key))) <= _WRAPPER_WORDS | _FILLERS
+            return 1 + _count_wrappers(inner) if is_wrapper and isinstance(inner, dict) else 0
+        case _:
+            return 0
 
 
 def _name_machine(leaf: Leaf) -> Leaf:

@@ -52,7 +52,7 @@ _PROBLEM_BONUS = 20
 #: Few tools use severities as states, so other words are preferred.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
-_MAX_WORDS = 12
+_MAX_WORDS = 16
 #: Weight of a truth value under a key that names a state.
 _SWITCH_WEIGHT = 6
 #: Other words in such a key, next to the word for the state.
