@@ -197,7 +197,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
-        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|urn",
+        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
+        "urn",
         is_name=True,
         fits=_is_host,
     ),
@@ -226,8 +227,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.END_TIME: FieldKind(
         phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
-        "resolved time|closed time|end|ended|recovered|recover time|recovery time|recover at|cleared|"
-        "clear time|clear at|resolved|resolution time",
+        "resolved time|closed time|end|ended|recovered|recover time|recovery time|recover at|"
+        "cleared|clear time|clear at|resolved|resolution time",
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(

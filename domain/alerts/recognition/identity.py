@@ -237,14 +237,8 @@ def _find_rule_and_objects(
 ) -> Identity | None:
     rule = _find_rule(stable, messages)
     hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
-    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
-    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
-        objects = others
-    if rule and (hosts or len(objects) > 1):
-        # A plain link may lead to one run or one message in the tool.
-        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
-    if is_alone := rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule):
-        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    objects = _list_objects(stable, rule, has_host=bool(hosts))
+    is_alone = _is_check(rule)
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
         rule = None  # All problems of a kind would share an alert.
     specific = find_specific_name(rule, stable)
@@ -279,6 +273,23 @@ def _find_rule_and_objects(
         may_merge_hosts=not (is_alone or specific or text)
         and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
+
+
+def _is_check(rule: Leaf | None) -> bool:
+    """Return whether a rule is the generated identifier of a check of one object."""
+    return rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule)
+
+
+def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) -> list[Leaf]:
+    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
+        objects = others
+    if rule and (has_host or len(objects) > 1):
+        # A plain link may lead to one run or one message in the tool.
+        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
+    if _is_check(rule):
+        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    return objects
 
 
 def _find_distinct_text(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:

@@ -67,8 +67,9 @@ _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
-_COMMON_RECOVERIES = tuple(
-    "resolved ok closed recovered cleared normal restored fixed inactive".split()
+_COMMON_RECOVERIES = (
+    *("resolved", "ok", "closed", "recovered", "cleared"),
+    *("normal", "restored", "fixed", "inactive"),
 )
 
 
