@@ -15,7 +15,7 @@ from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
+from domain.alerts.recognition.states import FAILURE_WORDS, STATE_WORDS, is_plain_state
 
 
 class Confidence(StrEnum):
@@ -57,6 +57,7 @@ _FALLBACK_TITLES = (
     "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
+_EVENTS = "event type code|event type|type|event|action|reason"
 _DEPTH_COST = 3
 _WORD_COST = 2
 _EXACT_COST = 4
@@ -79,6 +80,8 @@ _GENERIC_WORDS = parse_word_set(
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Words of things that contain the affected things of several alerts.
 _AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
+#: Words of things whose name says where the problem is, and not what it is.
+_PLACES = _SCOPE_WORDS | _AREA_WORDS | parse_word_set("host server node device service app cluster")
 #: Words of things that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
@@ -149,6 +152,13 @@ def is_code(leaf: Leaf) -> bool:
     """Return whether a text is a word in lower case, and its key does not say that it is a name."""
     is_named = leaf.own_words[-1:] in (("name",), ("title",), ("label",))
     return leaf.text.islower() and " " not in leaf.text and not is_named
+
+
+def _is_event(leaf: Leaf) -> bool:
+    """Return whether a text at the top names what happened with several words."""
+    words = set(split_words(leaf.text))
+    is_plain = words <= _GENERIC_WORDS | STATE_WORDS.keys()
+    return leaf.is_top and len(words) > 1 and not is_plain and _is_title(leaf)
 
 
 def _is_short_text(leaf: Leaf) -> bool:
@@ -276,6 +286,9 @@ def find_field(
             ),
             None,
         )
+        if best and best.leaf.own_words[-1:] == ("name",) and best.leaf.thing in _PLACES:
+            # The name of an event, such as `volume_full`, is better than that of an object.
+            best = _find_best(FieldKind(phrases=_EVENTS, fits=_is_event), given, taken) or best
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
 

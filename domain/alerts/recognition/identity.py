@@ -9,6 +9,7 @@ not share an alert.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
@@ -250,7 +251,10 @@ def _find_rule_and_objects(
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
-        other = min(filter(_has_identifier, stable), key=lambda leaf: leaf.depth, default=None)
+        others = filter(_has_identifier, stable)
+        if messages.has_evidence:
+            others = chain(others, filter(_is_evident, stable))
+        other = min(others, key=lambda leaf: leaf.depth, default=None)
         chosen = [other.path] if other else []
     if not chosen:
         return None
@@ -334,6 +338,12 @@ def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
 def _has_identifier(leaf: Leaf) -> bool:
     """Return whether a nested value identifies a thing of an unknown kind."""
     return bool(set(leaf.own_words) & _PLAIN_ID_WORDS) and len(leaf.path) > 1
+
+
+def _is_evident(leaf: Leaf) -> bool:
+    """Return whether a value that is the same in all messages names the problem."""
+    is_link = leaf.is_link and bool(_RULE_WORDS & set(leaf.own_words))
+    return is_link or (leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
 
 
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:

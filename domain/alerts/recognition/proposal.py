@@ -211,8 +211,8 @@ def _propose_resolution(
         )
     resolution = propose_resolution(messages)
     if resolution is not None:
-        is_sentence = resolution.rule.operator is Operator.CONTAINS
-        has_other = identity is None or _has_sure_end(found)
+        is_sentence = resolution.rule.operator in {Operator.CONTAINS, Operator.IS_NOT}
+        has_other = identity is None or identity.is_partial or _has_sure_end(found)
         return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
@@ -403,9 +403,10 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
             f"{identity.values}, so it resolves no alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity is None:
+        more = "C" if messages.repeat else "Paste another message about the same problem, or c"
         yield (
             "No value identifies the alert in all of its messages, so each message may open a new "
-            f"alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
+            f"alert. {more}hoose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.may_merge_hosts:
         yield (

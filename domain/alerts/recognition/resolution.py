@@ -171,6 +171,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
 
 #: Score of a value that names a recovery, of another digit, and of a sentence that names one.
 _NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
+#: Score of another value than a state that is a problem.
+_OTHER_SCORE = 3
 _GRADED_WORDS = 2
 #: Longest value that can be a state of its own.
 _MAX_STATE_LENGTH = 20
@@ -184,6 +186,10 @@ def _score_difference(
     `before` contains the values of the same path in the other messages.
     """
     weight = _weigh_key(leaf)
+    if not weight and leaf.text and all(map(_is_plain_problem, before)):
+        # The opposite of a state can be a word of any kind.
+        words = dict.fromkeys(map(normalize_word, before))
+        return _OTHER_SCORE, PayloadCondition(leaf.path, Operator.IS_NOT, tuple(words))
     if contained := _find_contained_word(leaf, before, weight):
         score, word = contained
         return score, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
@@ -276,6 +282,11 @@ def _rate(score: float) -> Confidence:
 def _is_digit(value: object) -> bool:
     """Return whether a value is a digit, which some tools use for states."""
     return len(text := convert_to_text(value)) == 1 and text.isdigit()
+
+
+def _is_plain_problem(value: object) -> bool:
+    named = find_state(value)
+    return _is_problem(named) and named is not None and named.is_plain
 
 
 def _is_problem(named: NamedState | None) -> bool:
