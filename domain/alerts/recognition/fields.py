@@ -109,6 +109,8 @@ _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
 )
+#: Words that follow the word for a thing in keys for its name.
+_NAMING_WORDS = ("name", "label", "code")
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
@@ -197,7 +199,8 @@ def _is_severity(leaf: Leaf) -> bool:
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.SEVERITY: FieldKind(
         phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
-        "alert level|log level|alert severity|severity name|severity label|priority name",
+        "alert level|log level|alert severity|severity name|severity label|priority name|"
+        "risk|risk level|threat level|sev",
         fits=_is_severity,
     ),
     AlertField.HOSTS: FieldKind(
@@ -207,6 +210,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
+        "asset|station|terminal|equipment|appliance|gateway|router|sensor|"
         "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
         "urn",
         is_name=True,
@@ -378,7 +382,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     if leaf.is_about_other:
         return None
     costs = []
-    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] == "name"
+    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] in _NAMING_WORDS
     words = leaf.words[:-1] if is_named else leaf.words
     own, bonus = set(leaf.own_words), 0.0
     if leaf.is_time and (own & _ZONE_WORDS or _OFFSET.search(leaf.text)):

@@ -14,7 +14,7 @@ from itertools import chain
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.recognition.fields import LINK_OWNERS, RUNNER_WORDS, Confidence
-from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
@@ -130,7 +130,7 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_secret = own & _SECRET_WORDS or ("key" in own and own & _SECRET_KEY_WORDS)
     is_instance = leaf.thing == "instance" and leaf.is_uuid
     is_named = own & (_ID_WORDS | {"url", "link", "name"})
-    is_run = is_instance or (leaf.is_of_run and is_named)
+    is_run = is_instance or (leaf.is_of_run and is_named) or leaf.is_place_of_run
     if is_secret or is_run or leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:]):
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
@@ -363,7 +363,8 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     own = set(leaf.own_words)
     is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
     is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
-    has_state = find_state(leaf.value) is not None
+    named = find_state(leaf.value)
+    has_state = named is not None and split_words(leaf.text)[-1] == named.word
     is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
     is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
@@ -376,7 +377,8 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
         (4, not is_other and is_text),
     )
-    if is_plain_state(leaf.value) or leaf.is_link or "command" in own:
+    is_flag = leaf.value in (0, 1) and not is_named
+    if is_plain_state(leaf.value) or leaf.is_link or "command" in own or is_flag:
         return None
     return min((cost for cost, applies in costs if applies), default=None)
 

@@ -28,6 +28,7 @@ _RUN_WORDS = parse_word_set(
     "build run execution deploy deployment commit release delivery transaction trace span message "
     "request notification attempt heartbeat batch"
 )
+_PLACE_WORDS = parse_word_set("region zone location agent probe node")
 #: Words of arrays whose items are parts of one run.
 _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
 #: Words of keys that contain the whole message and say nothing about it.
@@ -100,6 +101,11 @@ class Leaf:
     def is_of_run(self) -> bool:
         """True if the value belongs to one run or one message of a tool."""
         return self.thing in _RUN_WORDS
+
+    @property
+    def is_place_of_run(self) -> bool:
+        """True if the value is the place that one run of a check ran in."""
+        return self.thing in _PLACE_WORDS and not _RUN_WORDS.isdisjoint(self.words)
 
     @property
     def is_of_part(self) -> bool:

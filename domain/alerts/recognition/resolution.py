@@ -101,7 +101,8 @@ def _weigh_key(leaf: Leaf) -> int:
 
 def _is_switch(leaf: Leaf) -> bool:
     """Return whether a key names a state, and its value is true or false."""
-    states = set(leaf.own_words) - _SWITCH_FILLERS
+    own = set(leaf.own_words)
+    states = own - _SWITCH_FILLERS or own & STATE_WORDS.keys()
     is_state = bool(states) and states <= STATE_WORDS.keys()
     return is_state and normalize_word(leaf.value) in _SWITCH_VALUES
 
