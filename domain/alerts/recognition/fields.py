@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
-from domain.alerts.reading.paths import PayloadPath
+from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
@@ -50,7 +50,7 @@ class FoundLeaf:
 
 #: Phrases for a title if no other value is one, best first.
 _FALLBACK_TITLES = (
-    "alert type|alarm type|problem type|issue type|issue|problem|friendly name",
+    "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
     "event type code|event type|type|event|context|headline text",
@@ -89,6 +89,7 @@ _NOT_AFFECTED = parse_word_set(
     "category run build execution environment check test workflow pipeline job plugin source tool "
     "provider vendor suite"
 )
+_AFFECTED_WORDS = parse_word_set("affected impacted compromised violating")
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _PUBLICATION_WORDS = parse_word_set("publication published disclosure disclosed modification")
 #: Words of the machines of a monitoring tool that run its checks.
@@ -210,17 +211,17 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
-        "asset|station|terminal|equipment|appliance|gateway|router|sensor|"
+        "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
         "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
         "urn",
         is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
-        phrases="title|alert title|alert name|summary|subject|headline|control name|rule name|"
-        "check name|monitor name|alert definition name|problem title|problem name|trigger name|"
-        "condition name|event name|incident title|incident name|alarm name|issue title|"
-        "issue name|fault name|finding title|"
+        phrases="title|alert title|incident title|incident name|alert name|summary|subject|"
+        "headline|control name|rule name|check name|monitor name|alert definition name|"
+        "problem title|problem name|trigger name|condition name|event name|alarm name|"
+        "issue title|issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
         "job name|task name|workflow name|"
         "pipeline name|event title|service description|service desc|short message|message|msg|"
@@ -334,6 +335,15 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and not (leaf.is_about_other or leaf.path in taken)
         and _is_host(leaf)
     ]
+    affected = [
+        leaf
+        for leaf in leaves
+        if not (_AFFECTED_WORDS.isdisjoint(leaf.words) or leaf.is_about_other)
+        and (leaf.own_words[-1:] == ("name",) or set(leaf.own_words) & _AFFECTED_WORDS)
+        and leaf.path not in taken
+        and _is_host(leaf)
+    ]
+    found = affected or found
     if not found and not any(leaf.is_link for leaf in leaves):
         # In checks of addresses, the agent is the place that the check runs from.
         found = [
@@ -349,7 +359,7 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
     return FoundLeaf(
         leaf=leaf,
         confidence=Confidence.LIKELY if is_only else Confidence.UNSURE,
-        reason=f"{leaf.thing} has a name and an identifier",
+        reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
     )
 
 

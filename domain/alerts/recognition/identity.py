@@ -7,7 +7,7 @@ not share an alert.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -27,7 +27,9 @@ from domain.alerts.recognition.states import (
 )
 
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
-_ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
+_ALERT_WORDS = parse_word_set(
+    "alert incident issue problem alarm violation outage case ticket investigation"
+)
 #: Words of a key for grouping. Without `key`, an aggregation is the statistic of a metric.
 _GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
@@ -59,6 +61,8 @@ _OBJECT_WORDS = parse_word_set(
 )
 #: Words of objects that contain other objects.
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+#: Words of objects that contain other objects or that several problems share.
+_WIDE_WORDS = _AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words of places that a check runs from.
 _PROBE_WORDS = parse_word_set("location probe agent")
 #: Words of things that check one object, and of the places that they may run in.
@@ -68,8 +72,10 @@ _RUN_AREA_WORDS = parse_word_set("region zone location")
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
-_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
-_PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
+_ID_WORDS = parse_word_set(
+    "id uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
+)
+_PLAIN_ID_WORDS = _ID_WORDS - parse_word_set("ref reference arn urn crn rrn")
 _NAME_WORDS = parse_word_set("name title slug label")
 #: Words of things that exist once for each alert. Other things, such as a network or a board, have
 #: the same identifier in several alerts.
@@ -243,9 +249,8 @@ def _find_rule_and_objects(
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
         rule = None  # All problems of a kind would share an alert.
     specific = find_specific_name(rule, stable)
-    text = _find_distinct_text(stable, messages) if rule else None
-    if hosts or objects or specific or text == rule:
-        text = None
+    is_distinct = bool(hosts or objects or specific) or rule is None
+    text = None if is_distinct else _find_distinct_text(stable, messages, rule)
     rules = [leaf for leaf in (rule, specific, text) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
@@ -293,10 +298,26 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
     if _is_check(rule):
         objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    if not has_host and all(_WIDE_WORDS & set(leaf.own_words) for leaf in objects):
+        objects += [leaf for leaf in _list_named_things(stable, rule) if leaf not in objects]
     return objects
 
 
-def _find_distinct_text(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
+def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Leaf]:
+    """Yield the identifiers of things of any kind that also have a name."""
+    named = {leaf.path[:-1]: leaf for leaf in stable if leaf.own_words[-1:] == ("name",)}
+    for leaf in stable:
+        thing = leaf.thing
+        is_other = leaf.is_of_run or thing in _OCCURRENCE_WORDS | _ALERT_WORDS | _RULE_WORDS
+        is_rule = rule is not None and rule.path[:-1] == leaf.path[:-1]
+        has_name = leaf.path[:-1] in named and named[leaf.path[:-1]].thing == thing
+        if thing and has_name and {"id", "key"} & set(leaf.own_words) and not (is_other or is_rule):
+            yield leaf
+
+
+def _find_distinct_text(
+    stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
+) -> Leaf | None:
     """Return a text that tells problems apart if nothing names the object, or None.
 
     The recovery must have the same text.
@@ -304,7 +325,7 @@ def _find_distinct_text(stable: Sequence[Leaf], messages: Messages) -> Leaf | No
     if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
         return None
     texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
-    return next(texts, None)
+    return next((leaf for leaf in texts if leaf != rule), None)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:

@@ -187,7 +187,8 @@ def _score_difference(
     `before` contains the values of the same path in the other messages.
     """
     weight = _weigh_key(leaf)
-    if not weight and leaf.text and all(map(_is_plain_problem, before)):
+    is_named = find_state(leaf.value) is not None
+    if not (weight or is_named) and leaf.text and all(map(_is_plain_problem, before)):
         # The opposite of a state can be a word of any kind.
         words = dict.fromkeys(map(normalize_word, before))
         return _OTHER_SCORE, PayloadCondition(leaf.path, Operator.IS_NOT, tuple(words))

@@ -26,7 +26,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("down offline unreachable unavailable dead", "up online reachable available alive"),
     (
         "failing failed fail failure error errored",
-        "passing passed pass success succeeded successful ok",
+        "passing passed pass success succeeded successful ok finished completed",
     ),
     ("problem", "recovery recovered ok resolved"),
     ("active ongoing", "inactive ended done canceled cancelled resolved closed ok clear cleared"),
