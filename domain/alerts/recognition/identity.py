@@ -68,6 +68,7 @@ _PROBE_WORDS = parse_word_set("location probe agent")
 #: Words of things that check one object, and of the places that they may run in.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
 _RUN_AREA_WORDS = parse_word_set("region zone location")
+_JOB_WORDS = parse_word_set("job task")
 #: Words of rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words of objects that often have a name as well.
@@ -198,7 +199,8 @@ def _find_alert_id(
     if messages.has_evidence:
         reason += " and is the same in all messages"
     # Some tools number alert rules or messages like this.
-    is_of_message = messages.repeat is None and bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
+    is_numbered = leaf.words == ("id",) or bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
+    is_of_message = messages.repeat is None and is_numbered
     is_of_rule = bool(set(leaf.words) & _RULE_WORDS) and not _looks_random(leaf)
     joined = _list_joined(leaf, stable, messages, host)
     # The recovery of an alert with a generated identifier may not contain the host.
@@ -271,9 +273,7 @@ def _find_rule_and_objects(
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
-    # A generated identifier may belong to one run of a job.
-    is_run = bool(rule and _looks_random(rule)) or any(type(each.value) is int for each in objects)
-    is_proven = messages.has_evidence or not (is_in_array or is_run)
+    is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
     confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
     return Identity(
         paths=paths,
@@ -282,6 +282,13 @@ def _find_rule_and_objects(
         may_merge_hosts=not (is_alone or specific or text)
         and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
+
+
+def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
+    """Return whether a generated identifier may belong to one run of a job."""
+    numbered = list(objects) if rule is None or rule.thing not in _JOB_WORDS else [*objects, rule]
+    is_numbered = any(type(each.value) is int for each in numbered)
+    return is_numbered or (rule is not None and _looks_random(rule))
 
 
 def _is_check(rule: Leaf | None) -> bool:
