@@ -15,7 +15,12 @@ from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import FAILURE_WORDS, STATE_WORDS, is_plain_state
+from domain.alerts.recognition.states import (
+    FAILURE_WORDS,
+    RECOVERY_WORDS,
+    STATE_WORDS,
+    is_plain_state,
+)
 
 
 class Confidence(StrEnum):
@@ -169,8 +174,16 @@ def _is_short_text(leaf: Leaf) -> bool:
     return is_short and _is_own_title(leaf)
 
 
+def _is_problem_text(leaf: Leaf) -> bool:
+    """Return whether a short text is no name of a thing that a tool does not check itself."""
+    is_name = leaf.own_words[-1:] in (("name",), ("label",)) and not leaf.is_top
+    return _is_short_text(leaf) and not (is_name and leaf.thing not in _NOT_AFFECTED)
+
+
 def _is_host(leaf: Leaf) -> bool:
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
+    is_listed = any(isinstance(key, int) for key in leaf.path)
+    is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
     if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
@@ -208,12 +221,12 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="host|fqdn|node|instance|server|machine|device|impacted entity|affected entity|"
         "managed entity|entity|pod|target|entity source|resource arn|resource|monitor url|"
         "monitor address|site url|website url|target url|"
-        "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
+        "host name and port|check url|endpoint url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
         "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
         "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
-        "urn",
+        "urn|server url|host url",
         is_name=True,
         fits=_is_host,
     ),
@@ -279,13 +292,15 @@ def find_field(
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
     if field is AlertField.HOSTS and (best is None or best.confidence is Confidence.UNSURE):
         return _find_address(given, taken) or best
+    if best and field is AlertField.HOSTS:
+        return replace(best, leaf=_find_name_beside(best.leaf, given))
     if best is None and field is AlertField.TITLE:
         best = next(
             filter(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_short_text, _is_own_title)
+                    for fits in (_is_problem_text, _is_short_text, _is_own_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
@@ -296,6 +311,15 @@ def find_field(
             best = _find_best(FieldKind(phrases=_EVENTS, fits=_is_event), given, taken) or best
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
+
+
+def _find_name_beside(leaf: Leaf, leaves: Iterable[Leaf]) -> Leaf:
+    """Return the name of the thing if a value is only its identifier, or else the value."""
+    if leaf.own_words[-1:] != ("id",):
+        return leaf
+    beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and len(leaf.path) > 1)
+    named = (each for each in beside if each.own_words in (("name",), ("display", "name")))
+    return next(filter(_is_host, named), leaf)
 
 
 def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
@@ -435,7 +459,7 @@ def _is_graded_state(leaf: Leaf) -> bool:
     # The state `error` of a run is no severity.
     is_failure = word in FAILURE_WORDS and not (word == "error" and own & _GRADED_OWNERS)
     is_other = leaf.is_about_other or is_failure or word in _KIND_WORDS
-    is_word = word in USUAL_SEVERITY_WORDS or is_graded
+    is_word = (word in USUAL_SEVERITY_WORDS or is_graded) and word not in RECOVERY_WORDS
     return is_state and is_word and not is_other and _is_severity(leaf)
 
 

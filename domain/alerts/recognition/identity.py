@@ -150,7 +150,8 @@ def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
     for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
         words = set(leaf.own_words)
         is_key = words & set(_KEY_WORDS) or ("key" in words and words & _GROUP_WORDS)
-        if is_key:
+        is_of_alert = set(leaf.words) - words <= _GROUP_WORDS | _OCCURRENCE_WORDS | _RULE_WORDS
+        if is_key and is_of_alert:
             reason = f"{format_path(leaf.path)} is made for grouping"
             return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
     return None

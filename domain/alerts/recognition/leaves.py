@@ -50,7 +50,8 @@ _COUNTER_WORDS = parse_word_set(
 _OWNER_WORDS = parse_word_set(
     "user contact author owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
-    "assigned acknowledged responder actor commit subscription by"
+    "assigned acknowledged responder actor commit subscription by "
+    "driver"
 )
 #: Words of values that describe the state before the message.
 FORMER_WORDS = parse_word_set(

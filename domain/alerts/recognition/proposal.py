@@ -409,9 +409,11 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
             f"alert. {more}hoose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.may_merge_hosts:
+        compare = "" if messages.repeat else "Paste another message about the same problem. "
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. If a value names them, add it to the fingerprint {_WHERE_TO_CHANGE}."
+            f"one alert. {compare}If a value names them, add it to the fingerprint "
+            f"{_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
         other_way = "Paste another message about the same problem, or its recovery, to check it."

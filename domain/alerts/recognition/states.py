@@ -20,7 +20,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "firing fired fire triggered trigger activated",
         "resolved resolve cleared clear recovered ok reset",
     ),
-    ("open opened opening reopened reopen", "closed close resolved fixed done"),
+    ("open opened opening reopened reopen", "closed close resolved fixed done solved"),
     ("disconnected lost", "connected reconnected restored"),
     ("alerting alert alarm alarming", "ok okay normal"),
     ("down offline unreachable unavailable dead", "up online reachable available alive"),
