@@ -290,10 +290,10 @@ def find_field(
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
-    if field is AlertField.HOSTS and (best is None or best.confidence is Confidence.UNSURE):
-        return _find_address(given, taken) or best
-    if best and field is AlertField.HOSTS:
-        return replace(best, leaf=_find_name_beside(best.leaf, given))
+    if field is AlertField.HOSTS:
+        is_unsure = best is None or best.confidence is Confidence.UNSURE
+        best = (_find_address(given, taken) if is_unsure else None) or best
+        return best and _name_host(best, given)
     if best is None and field is AlertField.TITLE:
         best = next(
             filter(
@@ -313,13 +313,15 @@ def find_field(
     return best
 
 
-def _find_name_beside(leaf: Leaf, leaves: Iterable[Leaf]) -> Leaf:
-    """Return the name of the thing if a value is only its identifier, or else the value."""
-    if leaf.own_words[-1:] != ("id",):
-        return leaf
-    beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and len(leaf.path) > 1)
-    named = (each for each in beside if each.own_words in (("name",), ("display", "name")))
-    return next(filter(_is_host, named), leaf)
+def _name_host(found: FoundLeaf, leaves: Iterable[Leaf]) -> FoundLeaf:
+    """Return the name of a host instead of its identifier, if the same thing has one."""
+    leaf = found.leaf
+    is_path = leaf.text.count("/") > 1 and not leaf.is_link
+    if leaf.own_words[-1:] == ("id",) and len(leaf.path) > 1:
+        beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and _is_host(each))
+        named = (each for each in beside if each.own_words in (("name",), ("display", "name")))
+        return replace(found, leaf=next(named, leaf))
+    return replace(found, confidence=Confidence.UNSURE) if leaf.is_uuid or is_path else found
 
 
 def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:

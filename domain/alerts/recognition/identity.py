@@ -259,9 +259,8 @@ def _find_rule_and_objects(
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
-        others = filter(_has_identifier, stable)
-        if messages.has_evidence:
-            others = chain(others, filter(_is_evident, stable))
+        texts = filter(_is_evident, stable if messages.has_evidence else ())
+        others = chain(filter(_has_identifier, stable), texts)
         other = min(others, key=lambda leaf: leaf.depth, default=None)
         chosen = [other.path] if other else []
     if not chosen:

@@ -206,8 +206,8 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
             # The key above names the value.
             words, own = words[:-1], split_words(keys[-2])
-        words = tuple(words) or own
-        found.append(Leaf(path=path, value=value, own_words=own, words=words, wrappers=wrappers))
+        named = tuple(words) or own
+        found.append(Leaf(path=path, value=value, own_words=own, words=named, wrappers=wrappers))
     machines = {leaf.path[:-1] for leaf in found if leaf.own_words in _ADDRESS_KEYS and leaf.text}
     return tuple(_name_machine(leaf) if leaf.path[:-1] in machines else leaf for leaf in found)
 

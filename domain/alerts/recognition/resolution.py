@@ -190,8 +190,8 @@ def _score_difference(
     is_named = find_state(leaf.value) is not None
     if not (weight or is_named) and leaf.text and all(map(_is_plain_problem, before)):
         # The opposite of a state can be a word of any kind.
-        words = dict.fromkeys(map(normalize_word, before))
-        return _OTHER_SCORE, PayloadCondition(leaf.path, Operator.IS_NOT, tuple(words))
+        problems = tuple(dict.fromkeys(map(normalize_word, before)))
+        return _OTHER_SCORE, PayloadCondition(leaf.path, Operator.IS_NOT, problems)
     if contained := _find_contained_word(leaf, before, weight):
         score, word = contained
         return score, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
