@@ -307,7 +307,7 @@ def find_field(
             None,
         )
         if best and best.leaf.own_words[-1:] == ("name",) and best.leaf.thing in _PLACES:
-            # The name of an event, such as `volume_full`, is better than that of an object.
+            # The name of an event is better than that of an object.
             best = _find_best(FieldKind(phrases=_EVENTS, fits=_is_event), given, taken) or best
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
