@@ -85,7 +85,7 @@ _GENERIC_WORDS = parse_word_set(
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Words of things that contain the affected things of several alerts.
 _AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
-#: Words of things whose name says where the problem is, and not what it is.
+#: Words of things whose name is the place of a problem, and does not describe it.
 _PLACES = _SCOPE_WORDS | _AREA_WORDS | parse_word_set("host server node device service app cluster")
 #: Words of things that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
@@ -307,7 +307,7 @@ def find_field(
             None,
         )
         if best and best.leaf.own_words[-1:] == ("name",) and best.leaf.thing in _PLACES:
-            # The name of an event is better than that of an object.
+            # The name of an event is better than the name of an object.
             best = _find_best(FieldKind(phrases=_EVENTS, fits=_is_event), given, taken) or best
         return best and replace(best, confidence=Confidence.UNSURE)
     return best

@@ -83,7 +83,7 @@ _NAME_WORDS = parse_word_set("name title slug label")
 _OCCURRENCE_WORDS = parse_word_set(
     "event finding fault error signal detection occurrence object item series exception downtime"
 )
-#: Words of things that some tools number anew with each message about the same problem.
+#: Words of things that some tools number again in each message about the same problem.
 _MESSAGE_WORDS = parse_word_set("alert alarm event detection finding signal")
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
@@ -325,7 +325,7 @@ def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Le
 def _find_distinct_text(
     stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
 ) -> Leaf | None:
-    """Return a text that tells problems apart if nothing names the object, or None.
+    """Return a text that distinguishes problems if nothing names the object, or None.
 
     The recovery must have the same text.
     """

@@ -78,7 +78,7 @@ _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
-#: Words of things whose name says what is affected.
+#: Words of things whose name identifies what is affected.
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
@@ -369,7 +369,7 @@ def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf])
 
 
 def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
-    """Ask for the affected object, unless the title is the name of what a tool checks."""
+    """Ask for the affected object, unless the title is the name of a check."""
     host, title = found.get(AlertField.HOSTS), found.get(AlertField.TITLE)
     if host is not None and host.confidence is Confidence.UNSURE:
         excerpt = format_excerpt(host.leaf.value)
