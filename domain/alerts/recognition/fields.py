@@ -11,11 +11,16 @@ from enum import StrEnum
 
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
-from domain.alerts.reading.paths import PayloadPath
+from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
-from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
+from domain.alerts.recognition.states import (
+    FAILURE_WORDS,
+    RECOVERY_WORDS,
+    STATE_WORDS,
+    is_plain_state,
+)
 
 
 class Confidence(StrEnum):
@@ -50,13 +55,14 @@ class FoundLeaf:
 
 #: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
-    "alert type|alarm type|problem type|issue type|issue|problem|friendly name",
+    "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
     "event type code|event type|type|event|context|headline text",
     "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
+_EVENTS = "event type code|event type|type|event|action|reason"
 _DEPTH_COST = 3
 _WORD_COST = 2
 _EXACT_COST = 4
@@ -72,7 +78,15 @@ LINK_OWNERS = parse_word_set(
 #: Words for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
+#: Words of titles that only say that there is a message.
+_GENERIC_WORDS = parse_word_set(
+    "alert alarm incident issue problem event array list notification message webhook new"
+)
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
+#: Kinds of objects that contain the affected objects of several alerts.
+_AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
+#: Kinds of objects whose name is the location of a problem and does not describe it.
+_PLACES = _SCOPE_WORDS | _AREA_WORDS | parse_word_set("host server node device service app cluster")
 #: Kinds of objects that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
@@ -80,6 +94,7 @@ _NOT_AFFECTED = parse_word_set(
     "category run build execution environment check test workflow pipeline job plugin source tool "
     "provider vendor suite"
 )
+_AFFECTED_WORDS = parse_word_set("affected impacted compromised violating")
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _PUBLICATION_WORDS = parse_word_set("publication published disclosure disclosed modification")
 #: Words of the machines of a monitoring tool that run its checks.
@@ -92,13 +107,22 @@ _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
 #: Severities without much meaning, because many tools send them as the default priority.
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
+#: Words of keys for hosts, wherever they are in the key, and the form of a host's address.
+_HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
+#: Kinds of objects whose links may lead to the monitoring tool or to code.
+_OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
+_ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
 )
+#: Words that follow the word for a thing in keys for its name.
+_NAMING_WORDS = ("name", "label", "code")
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
+#: Kinds of objects whose name can also be a word for a state, such as `unreachable`.
+_CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
 #: Kinds of objects with a random name, or with the title of a commit as their name.
 _UNNAMED_THINGS = parse_word_set("run commit")
 #: Words of keys whose texts are not severities.
@@ -122,7 +146,9 @@ def _is_name(leaf: Leaf) -> bool:
 
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
-    is_other = is_plain_state(leaf.text) or leaf.thing in _UNNAMED_THINGS
+    is_name = leaf.own_words[-1:] == ("name",) and leaf.thing in _CHECKING_WORDS
+    is_other = (is_plain_state(leaf.text) and not is_name) or leaf.thing in _UNNAMED_THINGS
+    is_other |= _GENERIC_WORDS.issuperset(split_words(leaf.text))
     return has_letter and _is_text(leaf) and not is_other
 
 
@@ -137,13 +163,28 @@ def is_code(leaf: Leaf) -> bool:
     return leaf.text.islower() and " " not in leaf.text and not is_named
 
 
+def _is_event(leaf: Leaf) -> bool:
+    """Return whether a text at the top names what happened with several words."""
+    words = set(split_words(leaf.text))
+    is_plain = words <= _GENERIC_WORDS | STATE_WORDS.keys()
+    return leaf.is_top and len(words) > 1 and not is_plain and _is_title(leaf)
+
+
 def _is_short_text(leaf: Leaf) -> bool:
     is_short = " " in leaf.text and len(leaf.text) <= _MAX_TITLE and "\n" not in leaf.text
     return is_short and _is_own_title(leaf)
 
 
+def _is_problem_text(leaf: Leaf) -> bool:
+    """Return whether a short text is no name of a thing that a tool does not check itself."""
+    is_name = leaf.own_words[-1:] in (("name",), ("label",)) and not leaf.is_top
+    return _is_short_text(leaf) and not (is_name and leaf.thing not in _NOT_AFFECTED)
+
+
 def _is_host(leaf: Leaf) -> bool:
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
+    is_listed = any(isinstance(key, int) for key in leaf.path)
+    is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
     if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
@@ -173,24 +214,28 @@ def _is_severity(leaf: Leaf) -> bool:
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.SEVERITY: FieldKind(
         phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
-        "alert level|log level|alert severity|severity name|severity label|priority name",
+        "alert level|log level|alert severity|severity name|severity label|priority name|"
+        "risk|risk level|threat level|sev",
         fits=_is_severity,
     ),
     AlertField.HOSTS: FieldKind(
         phrases="host|fqdn|node|instance|server|machine|device|impacted entity|affected entity|"
         "managed entity|entity|pod|target|entity source|resource arn|resource|monitor url|"
         "monitor address|site url|website url|target url|"
-        "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
+        "host name and port|check url|endpoint url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
-        "device id|serial|resource id|arn|crn|urn",
+        "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
+        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
+        "urn|server url|host url",
         is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
-        phrases="title|alert title|alert name|summary|subject|headline|rule name|check name|"
-        "monitor name|problem title|problem name|trigger name|condition name|event name|"
-        "incident title|incident name|alarm name|issue title|issue name|fault name|finding title|"
+        phrases="title|alert title|incident title|incident name|alert name|summary|subject|"
+        "headline|control name|rule name|check name|monitor name|alert definition name|"
+        "problem title|problem name|trigger name|condition name|event name|alarm name|"
+        "issue title|issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
         "job name|task name|workflow name|"
         "pipeline name|event title|service description|service desc|short message|message|msg|"
@@ -211,7 +256,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.END_TIME: FieldKind(
         phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
-        "resolved time|closed time|end|ended",
+        "resolved time|closed time|end|ended|recovered|recover time|recovery time|recover at|"
+        "cleared|clear time|clear at|resolved|resolution time",
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
@@ -245,29 +291,73 @@ def find_field(
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
+    if field is AlertField.HOSTS:
+        is_unsure = best is None or best.confidence is Confidence.UNSURE
+        best = (_find_address(given, taken) if is_unsure else None) or best
+        return best and _name_host(best, given)
     if best is None and field is AlertField.TITLE:
         best = next(
             filter(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_short_text, _is_own_title)
+                    for fits in (_is_problem_text, _is_short_text, _is_own_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
             None,
         )
+        if best and best.leaf.own_words[-1:] == ("name",) and best.leaf.thing in _PLACES:
+            # The name of an event is better than the name of an object.
+            best = _find_best(FieldKind(phrases=_EVENTS, fits=_is_event), given, taken) or best
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
+
+
+def _name_host(found: FoundLeaf, leaves: Iterable[Leaf]) -> FoundLeaf:
+    """Return the name of a host instead of its identifier, if the same thing has one."""
+    leaf = found.leaf
+    is_path = leaf.text.count("/") > 1 and not leaf.is_link
+    if leaf.own_words[-1:] == ("id",) and len(leaf.path) > 1:
+        beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and _is_host(each))
+        named = (each for each in beside if each.own_words in (("name",), ("display", "name")))
+        return replace(found, leaf=next(named, leaf))
+    return replace(found, confidence=Confidence.UNSURE) if leaf.is_uuid or is_path else found
+
+
+def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the least nested address whose key contains a word for hosts, or None."""
+    found = [
+        leaf
+        for leaf in leaves
+        if not (_HOST_WORDS.isdisjoint(leaf.words[-3:]) or leaf.is_about_other)
+        and not (leaf.is_link and set(leaf.words) & _OTHER_ENDS)
+        and leaf.path not in taken
+        and _is_host(leaf)
+        and all(_ADDRESS.fullmatch(str(each)) for each in _list_values(leaf.value))
+    ]
+    if not found:
+        return None
+    leaf = min(found, key=lambda each: each.depth)
+    reason = f"“{leaf.path[-1]}” contains an address"
+    return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+
+
+def _list_values(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the affected object, or None.
 
-    It is the least nested object with a name and an identifier. Messages without links can also
-    name an agent.
+    It is an object that a key calls affected, or else the least nested object with a name and an
+    identifier. Messages without links can also name an agent.
     """
-    identified = {each.thing for each in leaves if set(each.own_words) & _IDENTIFIER_WORDS}
+    identified = {
+        each.thing
+        for each in leaves
+        if set(each.own_words) & _IDENTIFIER_WORDS and each.own_words[-1] != "name"
+    }
     found = [
         leaf
         for leaf in leaves
@@ -276,14 +366,32 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and not (leaf.is_about_other or leaf.path in taken)
         and _is_host(leaf)
     ]
+    affected = [
+        leaf
+        for leaf in leaves
+        if not (_AFFECTED_WORDS.isdisjoint(leaf.words) or leaf.is_about_other)
+        and (leaf.own_words[-1:] == ("name",) or set(leaf.own_words) & _AFFECTED_WORDS)
+        and leaf.path not in taken
+        and _is_host(leaf)
+    ]
+    found = affected or found
     if not found and not any(leaf.is_link for leaf in leaves):
         # In messages about URLs, the agent is the location that runs the check.
-        found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
+        found = [
+            leaf
+            for leaf in leaves
+            if leaf.is_top and leaf.own_words == ("agent",) and _is_host(leaf)
+        ]
     if not found:
         return None
+    found = [leaf for leaf in found if leaf.thing not in _AREA_WORDS] or found
     leaf = min(found, key=lambda each: each.depth)
-    reason = f"{leaf.thing} has a name and an identifier"
-    return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    is_only = all(each is leaf or each.depth > leaf.depth for each in found)
+    return FoundLeaf(
+        leaf=leaf,
+        confidence=Confidence.LIKELY if is_only else Confidence.UNSURE,
+        reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
+    )
 
 
 def _find_best(
@@ -315,7 +423,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     if leaf.is_about_other:
         return None
     costs = []
-    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] == "name"
+    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] in _NAMING_WORDS
     words = leaf.words[:-1] if is_named else leaf.words
     own, bonus = set(leaf.own_words), 0.0
     if leaf.is_time and (own & _ZONE_WORDS or _OFFSET.search(leaf.text)):
@@ -327,7 +435,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
         if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
             more = len(own - set(wanted) - {"name"})
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more - bonus)
-    if len(leaf.path) == 1 and leaf.own_words in {(each,) for each in kind.exact.split()}:
+    if leaf.is_top and leaf.own_words in {(each,) for each in kind.exact.split()}:
         costs.append(_EXACT_COST)
     return min(costs, default=None)
 
@@ -358,7 +466,7 @@ def _is_graded_state(leaf: Leaf) -> bool:
     # The state `error` of a run is not a severity.
     is_failure = word in FAILURE_WORDS and not (word == "error" and own & _GRADED_OWNERS)
     is_other = leaf.is_about_other or is_failure or word in _KIND_WORDS
-    is_word = word in USUAL_SEVERITY_WORDS or is_graded
+    is_word = (word in USUAL_SEVERITY_WORDS or is_graded) and word not in RECOVERY_WORDS
     return is_state and is_word and not is_other and _is_severity(leaf)
 
 

@@ -7,13 +7,14 @@ is joined with the objects, so that two hosts do not share an alert.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.recognition.fields import LINK_OWNERS, RUNNER_WORDS, Confidence
-from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
@@ -26,7 +27,9 @@ from domain.alerts.recognition.states import (
 )
 
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
-_ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
+_ALERT_WORDS = parse_word_set(
+    "alert incident issue problem alarm violation outage case ticket investigation"
+)
 #: Words of a key for grouping. Without `key`, an aggregation is the statistic of a metric.
 _GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
@@ -58,23 +61,30 @@ _OBJECT_WORDS = parse_word_set(
 )
 #: Words of objects that contain other objects.
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+#: Words of objects that contain other objects or that several problems share.
+_WIDE_WORDS = _AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
 #: Kinds of rules that check one object, and words for the places in which they may run.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
 _RUN_AREA_WORDS = parse_word_set("region zone location")
+_JOB_WORDS = parse_word_set("job task")
 #: Words of rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words for addresses of objects that often have a name, too.
 _ADDRESS_WORDS = parse_word_set("url address ip")
-_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
-_PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
+_ID_WORDS = parse_word_set(
+    "id uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
+)
+_PLAIN_ID_WORDS = _ID_WORDS - parse_word_set("ref reference arn urn crn rrn")
 _NAME_WORDS = parse_word_set("name title slug label")
 #: Kinds of objects that exist once for each alert. Other objects, such as networks and boards, have
 #: the same identifier in several alerts.
 _OCCURRENCE_WORDS = parse_word_set(
     "event finding fault error signal detection occurrence object item series exception downtime"
 )
+#: Words of things that some tools number again in each message about the same problem.
+_MESSAGE_WORDS = parse_word_set("alert alarm event detection finding signal")
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
@@ -127,7 +137,7 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_secret = own & _SECRET_WORDS or ("key" in own and own & _SECRET_KEY_WORDS)
     is_instance = leaf.thing == "instance" and leaf.is_uuid
     is_named = own & (_ID_WORDS | {"url", "link", "name"})
-    is_run = is_instance or (leaf.is_of_run and is_named)
+    is_run = is_instance or (leaf.is_of_run and is_named) or leaf.is_place_of_run
     if is_secret or is_run or leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:]):
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
@@ -140,7 +150,8 @@ def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
     for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
         words = set(leaf.own_words)
         is_key = words & set(_KEY_WORDS) or ("key" in words and words & _GROUP_WORDS)
-        if is_key:
+        is_of_alert = set(leaf.words) - words <= _GROUP_WORDS | _OCCURRENCE_WORDS | _RULE_WORDS
+        if is_key and is_of_alert:
             reason = f"{format_path(leaf.path)} is made for grouping"
             return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
     return None
@@ -189,9 +200,16 @@ def _find_alert_id(
     reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
     if messages.has_evidence:
         reason += " and is the same in all messages"
-    elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
-        confidence = Confidence.UNSURE  # Some tools number alert rules like this.
-    paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
+    # Some tools number alert rules or messages like this.
+    is_numbered = leaf.words == ("id",) or bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
+    is_of_message = messages.repeat is None and is_numbered
+    is_of_rule = bool(set(leaf.words) & _RULE_WORDS) and not _looks_random(leaf)
+    joined = _list_joined(leaf, stable, messages, host)
+    # The recovery of an alert with a generated identifier may not contain the host.
+    is_alone = not (joined and _looks_random(leaf))
+    if is_of_message if messages.has_evidence else is_of_rule or not is_alone:
+        confidence = Confidence.UNSURE
+    paths = (leaf.path, *joined)
     return Identity(paths=paths, confidence=confidence, reason=reason)
 
 
@@ -199,10 +217,13 @@ def _list_joined(
     leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
 ) -> Sequence[PayloadPath]:
     """Return the paths of the objects to join with an identifier that may belong to a rule."""
-    may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
-    if not may_be_rule or _looks_random(leaf):
+    is_alert = bool({"alert", "alarm"} & set(leaf.words[-2:]))
+    if not (messages.has_evidence or is_alert):
         return ()
     hosts = [each for each in stable if each.path == host]
+    if _looks_random(leaf):
+        # A definition of alerts can have a generated identifier, too.
+        return [each.path for each in hosts if is_alert]
     named = [each for each in stable if _is_object(each) and not each.is_link]
     objects = _drop_repeated(hosts, named if messages.has_evidence else [])
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
@@ -227,23 +248,21 @@ def _find_rule_and_objects(
 ) -> Identity | None:
     rule = _find_rule(stable, messages)
     hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
-    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
-    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
-        objects = others
-    if rule and (hosts or len(objects) > 1):
-        # A link without further words may lead to one run or one message in the tool.
-        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
-    if is_alone := rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule):
-        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    objects = _list_objects(stable, rule, has_host=bool(hosts))
+    is_alone = _is_check(rule)
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
         rule = None  # Otherwise, all problems of this kind would share an alert.
     specific = find_specific_name(rule, stable)
-    rules = [leaf for leaf in (rule, specific) if leaf is not None]
+    is_distinct = bool(hosts or objects or specific) or rule is None
+    text = None if is_distinct else _find_distinct_text(stable, messages, rule)
+    rules = [leaf for leaf in (rule, specific, text) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
-        other = min(filter(_has_identifier, stable), key=lambda leaf: leaf.depth, default=None)
+        texts = filter(_is_evident, stable if messages.has_evidence else ())
+        others = chain(filter(_has_identifier, stable), texts)
+        other = min(others, key=lambda leaf: leaf.depth, default=None)
         chosen = [other.path] if other else []
     if not chosen:
         return None
@@ -255,17 +274,66 @@ def _find_rule_and_objects(
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
-    # A generated identifier may belong to one run of a job.
-    is_run = bool(rule and _looks_random(rule)) or any(type(each.value) is int for each in objects)
-    is_proven = messages.has_evidence or not (is_in_array or is_run)
+    is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
     confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
     return Identity(
         paths=paths,
         confidence=confidence,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=not (is_alone or specific)
+        may_merge_hosts=not (is_alone or specific or text)
         and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
+
+
+def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
+    """Return whether a generated identifier may belong to one run of a job."""
+    numbered = list(objects) if rule is None or rule.thing not in _JOB_WORDS else [*objects, rule]
+    is_numbered = any(type(each.value) is int for each in numbered)
+    return is_numbered or (rule is not None and _looks_random(rule))
+
+
+def _is_check(rule: Leaf | None) -> bool:
+    """Return whether a rule is the generated identifier of a check of one object."""
+    return rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule)
+
+
+def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) -> list[Leaf]:
+    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
+        objects = others
+    if rule and (has_host or len(objects) > 1):
+        # A link without further words may lead to one run or one message in the tool.
+        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
+    if _is_check(rule):
+        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
+    if not has_host and all(_WIDE_WORDS & set(leaf.own_words) for leaf in objects):
+        objects += [leaf for leaf in _list_named_things(stable, rule) if leaf not in objects]
+    return objects
+
+
+def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Leaf]:
+    """Yield the identifiers of things of any kind that also have a name."""
+    named = {leaf.path[:-1]: leaf for leaf in stable if leaf.own_words[-1:] == ("name",)}
+    for leaf in stable:
+        thing = leaf.thing
+        is_other = leaf.is_of_run or thing in _OCCURRENCE_WORDS | _ALERT_WORDS | _RULE_WORDS
+        is_rule = rule is not None and rule.path[:-1] == leaf.path[:-1]
+        has_name = leaf.path[:-1] in named and named[leaf.path[:-1]].thing == thing
+        if thing and has_name and {"id", "key"} & set(leaf.own_words) and not (is_other or is_rule):
+            yield leaf
+
+
+def _find_distinct_text(
+    stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
+) -> Leaf | None:
+    """Return a text that distinguishes problems if nothing names the object, or None.
+
+    The recovery must have the same text.
+    """
+    if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
+        return None
+    texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
+    return next((leaf for leaf in texts if leaf != rule), None)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
@@ -301,6 +369,12 @@ def _has_identifier(leaf: Leaf) -> bool:
     return bool(set(leaf.own_words) & _PLAIN_ID_WORDS) and len(leaf.path) > 1
 
 
+def _is_evident(leaf: Leaf) -> bool:
+    """Return whether a value that is the same in all messages names the problem."""
+    is_link = leaf.is_link and bool(_RULE_WORDS & set(leaf.own_words))
+    return is_link or (leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
+
+
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
     """Return the identifier or the name of the rule, or a text without a state or numbers."""
     is_code = any(_CODE_WORDS & set(leaf.own_words) for leaf in messages.leaves)
@@ -318,7 +392,8 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     own = set(leaf.own_words)
     is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
     is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
-    has_state = find_state(leaf.value) is not None
+    named = find_state(leaf.value)
+    has_state = named is not None and split_words(leaf.text)[-1] == named.word
     is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
     is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
@@ -331,7 +406,8 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
         (4, not is_other and is_text),
     )
-    if is_plain_state(leaf.value) or leaf.is_link or "command" in own:
+    is_flag = leaf.value in (0, 1) and not is_named
+    if is_plain_state(leaf.value) or leaf.is_link or "command" in own or is_flag:
         return None
     return min((cost for cost, applies in costs if applies), default=None)
 

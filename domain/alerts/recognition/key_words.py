@@ -14,9 +14,9 @@ def parse_word_set(text: str) -> frozenset[str]:
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_][^\W\d_A-Z]*|\d+")
 #: First and second words of compound keys that are written as one word.
 _FIRST_WORDS = parse_word_set(
-    "alarm alert app check cluster device dev event group host incident item job monitor node "
-    "notification object obj problem rule sensor server service site source target task test "
-    "trigger user vm"
+    "alarm alert app check cluster database db device dev event group host incident item job "
+    "monitor node notification object obj problem rule sensor server service site source target "
+    "task test trigger user vm"
 )
 _SECOND_WORDS = parse_word_set(
     "address body code desc id ip key level link message name output severity state status text "
@@ -32,6 +32,7 @@ _COMPOUNDS: Mapping[str, tuple[str, str]] = {
     "oldstate": ("old", "state"),
 }
 _ABBREVIATIONS: Mapping[str, str] = {
+    "db": "database",
     "dev": "device",
     "srv": "server",
     "svc": "service",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -21,15 +21,20 @@ _FILLERS = parse_word_set(
 )
 #: Words of keys for a property of the object that the preceding words name.
 _PROPERTY_WORDS = parse_word_set(
-    "name id uuid guid uid label title slug key code type kind identifier serial number url"
+    "name id uuid guid uid label title slug key code type kind identifier serial number url full"
 )
 #: Kinds of objects that exist once for each run or message.
 _RUN_WORDS = parse_word_set(
     "build run execution deploy deployment commit release delivery transaction trace span message "
     "request notification attempt heartbeat batch"
 )
+_PLACE_WORDS = parse_word_set("region zone location agent probe node")
 #: Words of arrays whose items are parts of one run.
 _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
+#: Words of keys that contain the whole message and say nothing about it.
+_WRAPPER_WORDS = parse_word_set(
+    "alert alarm incident event notification message result object record request response"
+)
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
@@ -45,10 +50,16 @@ _COUNTER_WORDS = parse_word_set(
 _OWNER_WORDS = parse_word_set(
     "user contact author owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
-    "assigned acknowledged responder actor commit subscription"
+    "assigned acknowledged responder actor commit subscription by "
+    "driver"
 )
 #: Words of values that describe the state before the message.
-FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
+FORMER_WORDS = parse_word_set(
+    "previous prev old former last from before original default example sample"
+)
+#: Words of things that are machines if they have an address, and words of keys for addresses.
+_ADDRESSABLE_WORDS = parse_word_set("client source origin sender")
+_ADDRESS_KEYS = tuple((word,) for word in ("address", "ip", "hostname", "fqdn"))
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
@@ -72,17 +83,30 @@ class Leaf:
     own_words: tuple[str, ...]
     #: Words of all keys in the path, without fillers.
     words: tuple[str, ...]
+    #: Number of keys at the beginning of the path that only contain the whole message.
+    wrappers: int = 0
+
+    @property
+    def is_top(self) -> bool:
+        """True if the value is a field of the message itself."""
+        keys = [str(key) for key in self.path[self.wrappers : -1]]
+        return all(set(split_words(key)) <= _ENVELOPE_WORDS | {"object", "field"} for key in keys)
 
     @property
     def depth(self) -> int:
         """Number of keys above the key of the value, without keys that only group values."""
-        keys = [key for key in self.path if isinstance(key, str)]
+        keys = [key for key in self.path[self.wrappers :] if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
 
     @property
     def is_of_run(self) -> bool:
         """True if the value belongs to one run or one message of a tool."""
         return self.thing in _RUN_WORDS
+
+    @property
+    def is_place_of_run(self) -> bool:
+        """True if the value is the place that one run of a check ran in."""
+        return self.thing in _PLACE_WORDS and not _RUN_WORDS.isdisjoint(self.words)
 
     @property
     def is_of_part(self) -> bool:
@@ -171,19 +195,42 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     Only the first object of an array of objects is used.
     """
     found: list[Leaf] = []
+    wrappers = _count_wrappers(payload)
     for path, value in _walk((), payload):
         if len(found) == _MAX_LEAVES:
             break
         if is_placeholder(value):
             continue
         keys = [key for key in path if isinstance(key, str)]
-        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         own = split_words(keys[-1])
+        if len(path) > wrappers + 1 or not set(own) <= _PROPERTY_WORDS:
+            keys = keys[wrappers:] or keys
+        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
             # The parent key names the value.
             words, own = words[:-1], split_words(keys[-2])
-        found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
-    return tuple(found)
+        named = tuple(words) or own
+        found.append(Leaf(path=path, value=value, own_words=own, words=named, wrappers=wrappers))
+    machines = {leaf.path[:-1] for leaf in found if leaf.own_words in _ADDRESS_KEYS and leaf.text}
+    return tuple(_name_machine(leaf) if leaf.path[:-1] in machines else leaf for leaf in found)
+
+
+def _count_wrappers(payload: object) -> int:
+    """Return how many keys at the top only contain the whole message, such as `event`."""
+    match payload:
+        case dict() if len(payload) == 1:
+            ((key, inner),) = payload.items()
+            is_wrapper = set(split_words(str(key))) <= _WRAPPER_WORDS | _FILLERS
+            return 1 + _count_wrappers(inner) if is_wrapper and isinstance(inner, dict) else 0
+        case _:
+            return 0
+
+
+def _name_machine(leaf: Leaf) -> Leaf:
+    """Return a value of an object with an address, which is a host and no account."""
+    is_known = len(leaf.path) == 1 or _ADDRESSABLE_WORDS.isdisjoint(split_words(str(leaf.path[-2])))
+    words = ("host" if word in _ADDRESSABLE_WORDS else word for word in leaf.words)
+    return leaf if is_known else replace(leaf, words=tuple(words))
 
 
 def is_placeholder(value: object) -> bool:

@@ -36,6 +36,7 @@ from domain.alerts.recognition.identity import (
     identify_item,
     propose_identity,
 )
+from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
@@ -77,6 +78,10 @@ _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
+#: Words of things whose name identifies what is affected.
+_CHECKED_THINGS = parse_word_set(
+    "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
+)
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 
 
@@ -209,8 +214,8 @@ def _propose_resolution(
         )
     resolution = propose_resolution(messages)
     if resolution is not None:
-        is_sentence = resolution.rule.operator is Operator.CONTAINS
-        has_other = identity is None or _has_sure_end(found)
+        is_sentence = resolution.rule.operator in {Operator.CONTAINS, Operator.IS_NOT}
+        has_other = identity is None or identity.is_partial or _has_sure_end(found)
         return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
@@ -255,7 +260,9 @@ def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf |
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
-        if leaf.is_time and is_blank(find_value(messages.firing, leaf.path) or None)
+        if leaf.is_time
+        and parse_end_time(leaf.value, name="").time
+        and is_blank(find_value(messages.firing, leaf.path) or None)
     ]
     found = find_field(AlertField.END_TIME, given)
     return found and FoundLeaf(
@@ -358,9 +365,27 @@ def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf])
             f"How severe is “{severity.leaf.value}”? Tools use different scales for {path}. Check "
             f"the severity words, or change them {_WHERE_TO_CHANGE}."
         )
+    yield from _ask_about_host(found)
     for leaf in messages.leaves:
         if set(leaf.own_words) & _SECRET_WORDS and leaf.text:
             yield f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
+
+
+def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+    """Ask for the affected object, unless the title is the name of a check."""
+    host, title = found.get(AlertField.HOSTS), found.get(AlertField.TITLE)
+    if host is not None and host.confidence is Confidence.UNSURE:
+        excerpt = format_excerpt(host.leaf.value)
+        yield (
+            f"Is {excerpt} the affected host or object? Otherwise, choose another value for the "
+            f"host {_WHERE_TO_CHANGE}."
+        )
+    is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
+    if host is None and AlertField.SERVICE not in found and not is_named:
+        yield (
+            "No value is clearly the affected host or service. If one is, choose it "
+            f"{_WHERE_TO_CHANGE}."
+        )
 
 
 def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterator[str]:
@@ -381,21 +406,27 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
             f"{identity.values}, so it resolves no alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity is None:
+        more = "C" if messages.repeat else "Paste another message about the same problem, or c"
         yield (
             "No value identifies the alert in all of its messages, so each message may open a new "
-            f"alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
+            f"alert. {more}hoose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.may_merge_hosts:
+        compare = "" if messages.repeat else "Paste another message about the same problem. "
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. If a value names them, add it to the fingerprint {_WHERE_TO_CHANGE}."
+            f"one alert. {compare}If a value names them, add it to the fingerprint "
+            f"{_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
-        other_way = (
-            f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
-            if messages.has_evidence
-            else "Paste another message about the same problem, or its recovery, to check it."
-        )
+        other_way = "Paste another message about the same problem, or its recovery, to check it."
+        if messages.repeat is not None:
+            other_way = f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
+        elif messages.recovery is not None:
+            other_way = (
+                "If the tool repeats messages while a problem lasts, paste a repeat to check it. "
+                f"Otherwise, you can change the fingerprint {_WHERE_TO_CHANGE}."
+            )
         yield (
             f"Do messages with the same {identity.values} always report the same problem, and "
             f"never two problems? {other_way}"

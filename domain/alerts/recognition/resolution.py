@@ -52,14 +52,15 @@ _PROBLEM_BONUS = 20
 #: Score that a severity subtracts, because few tools use severities as states.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
-_MAX_WORDS = 12
-#: Weight of a boolean under a key that names a state.
+_MAX_WORDS = 16
+#: Weight of a truth value under a key that names a state.
 _SWITCH_WEIGHT = 6
 #: Other words in such a key, next to the word for the state.
 _SWITCH_FILLERS = parse_word_set(
     "is has was back to now currently alert alarm incident issue problem state status flag"
 )
 _SWITCH_VALUES = ("true", "false", "1", "0", "yes", "no")
+_IDENTIFIER_WORDS = parse_word_set("id uuid guid key url link")
 #: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
 _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
@@ -100,7 +101,8 @@ def _weigh_key(leaf: Leaf) -> int:
 
 def _is_switch(leaf: Leaf) -> bool:
     """Return whether a key names a state, and its value is true or false."""
-    states = set(leaf.own_words) - _SWITCH_FILLERS
+    own = set(leaf.own_words)
+    states = own - _SWITCH_FILLERS or own & STATE_WORDS.keys()
     is_state = bool(states) and states <= STATE_WORDS.keys()
     return is_state and normalize_word(leaf.value) in _SWITCH_VALUES
 
@@ -148,7 +150,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
     """Return a rule for the value that shows the recovery and differs from the other messages."""
     found = []
     for position, leaf in enumerate(list_leaves(recovery)):
-        if not leaf.is_scalar or leaf.is_time or leaf.is_about_other:
+        is_id = bool(leaf.own_words) and leaf.own_words[-1] in _IDENTIFIER_WORDS
+        if not leaf.is_scalar or leaf.is_time or leaf.is_about_other or is_id:
             continue
         given = [each for each in (messages.firing, messages.repeat) if each is not None]
         before = [find_value(each, leaf.path) for each in given]
@@ -170,6 +173,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
 #: Scores of a value that names a recovery, of a different digit, and of a sentence that names a
 #: recovery.
 _NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
+#: Score of another value than a state that is a problem.
+_OTHER_SCORE = 3
 _GRADED_WORDS = 2
 #: Maximum length of a value that consists only of a state.
 _MAX_STATE_LENGTH = 20
@@ -184,6 +189,11 @@ def _score_difference(
     same path in the other messages.
     """
     weight = _weigh_key(leaf)
+    is_named = find_state(leaf.value) is not None
+    if not (weight or is_named) and leaf.text and all(map(_is_plain_problem, before)):
+        # The opposite of a state can be a word of any kind.
+        problems = tuple(dict.fromkeys(map(normalize_word, before)))
+        return _OTHER_SCORE, PayloadCondition(leaf.path, Operator.IS_NOT, problems)
     if contained := _find_contained_word(leaf, before, weight):
         score, word = contained
         return score, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
@@ -276,6 +286,11 @@ def _rate(score: float) -> Confidence:
 def _is_digit(value: object) -> bool:
     """Return whether a value is a digit, which some tools use for states."""
     return len(text := convert_to_text(value)) == 1 and text.isdigit()
+
+
+def _is_plain_problem(value: object) -> bool:
+    named = find_state(value)
+    return _is_problem(named) and named is not None and named.is_plain
 
 
 def _is_problem(named: NamedState | None) -> bool:

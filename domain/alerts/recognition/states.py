@@ -20,13 +20,13 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "firing fired fire triggered trigger activated",
         "resolved resolve cleared clear recovered ok reset",
     ),
-    ("open opened opening reopened reopen", "closed close resolved fixed done"),
+    ("open opened opening reopened reopen", "closed close resolved fixed done solved"),
     ("disconnected lost", "connected reconnected restored"),
     ("alerting alert alarm alarming", "ok okay normal"),
     ("down offline unreachable unavailable dead", "up online reachable available alive"),
     (
         "failing failed fail failure error errored",
-        "passing passed pass success succeeded successful ok",
+        "passing passed pass success succeeded successful ok finished completed",
     ),
     ("problem", "recovery recovered ok resolved"),
     ("active ongoing", "inactive ended done canceled cancelled resolved closed ok clear cleared"),
@@ -67,7 +67,10 @@ _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
-_COMMON_RECOVERIES = ("resolved", "ok", "closed", "recovered", "cleared")
+_COMMON_RECOVERIES = (
+    *("resolved", "ok", "closed", "recovered", "cleared"),
+    *("normal", "restored", "fixed", "inactive"),
+)
 
 
 class State(Enum):
