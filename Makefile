@@ -158,7 +158,7 @@ bench-pages: $(VENV)/development ## Measure the size and the load time of the ma
 	@scripts/ensure-chromium
 	@$(PY) -m bench.costs.page_weights
 
-bench-open-pages: $(VENV)/development ## Measure the cost of a thousand open pages that follow what happens, for docs/capacity.md (takes three minutes)
+bench-open-pages: $(VENV)/development ## Measure the cost of a thousand open pages that refresh themselves, for docs/capacity.md (takes three minutes)
 	@$(PY) -m bench.costs.open_pages $(BENCH_ARGS)
 
 measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>

@@ -112,7 +112,7 @@ def send_at_rate(
                 sent = monotonic()
                 request = next_request(number)
                 if request is not None:
-                    request.into.note(due, sent, connections.failure_of(request))
+                    request.into.note(due, sent, connections.send_request(request))
 
     with ThreadPoolExecutor(senders) as pool:
         for each in [pool.submit(send) for _ in range(senders)]:
@@ -127,7 +127,7 @@ class _SharedCounter:
         self._total = total
 
     def __iter__(self) -> Iterator[int]:
-        # `next` of a count is atomic.
+        # Calling `next` on an `itertools.count` is atomic.
         while (number := next(self._numbers)) < self._total:
             yield number
 
@@ -138,7 +138,7 @@ class _Connections:
     def __init__(self) -> None:
         self._open: dict[str, tuple[HTTPConnection, float]] = {}
 
-    def failure_of(self, request: DueRequest) -> str:
+    def send_request(self, request: DueRequest) -> str:
         """Send a request, and return why its response is wrong."""
         parts = urlsplit(request.url)
         place = f"{parts.scheme}://{parts.netloc}"

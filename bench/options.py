@@ -21,15 +21,14 @@ class BenchmarkOptions:
     #: Duration in minutes of a soak with all requests in turn, which checks memory growth. 0 for
     #: none.
     soak: int
-    #: True if to run everything once for a second, to check that it works, without figures.
+    #: True to run everything once for a second, without figures, to check that it works.
     once: bool
-    #: True if to measure figures in the form that other projects publish, instead of the
-    #: comparison.
+    #: True to measure figures in the form that other projects publish, instead of the comparison.
     figures: bool
     #: Duration in minutes of the run at a constant rate, and its requests per second.
     minutes: int
     rate: int
-    #: True if to measure even if the machine is busy.
+    #: True to measure even if the machine is busy.
     anyway: bool
 
     @property

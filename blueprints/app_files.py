@@ -1,4 +1,4 @@
-"""Files that let browsers install the service as an app and show its notifications."""
+"""Files that browsers need to install the service as an app and to show its notifications."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +36,7 @@ _APPEARANCE = {
     "background_color": "#ffffff",
     "theme_color": "#1d5bbf",
 }
-#: Both files change with a release or a setting.
+#: Headers of both files, which can change with a release or a setting.
 _REVALIDATE = {"Cache-Control": "no-cache"}
 
 
@@ -59,7 +59,7 @@ def manifest() -> Response:
 @app_files.get("/service-worker.js")
 @open_to_anyone
 def service_worker() -> Response:
-    """Return the script that shows notifications, at the root so that it covers all pages."""
+    """Return the service worker. Its URL is at the root, so that it can control all pages."""
     response = send_from_directory(
         _SCRIPTS, "service_worker.js", mimetype="text/javascript", max_age=0
     )
@@ -73,7 +73,7 @@ def service_worker() -> Response:
 @app_files.post("/-/devices/renew")
 @open_to_anyone
 def renew() -> ResponseReturnValue:
-    """Replace the subscription of a device whose browser presents the token of the device."""
+    """Replace the push subscription of the device that the token identifies."""
     token = renew_device(
         get_unit_of_work(), request.form.get("token", ""), request.form.get("subscription", "")
     )

@@ -1,4 +1,4 @@
-"""The page /-/search, and the results in the dialog that opens with Ctrl+K on every page."""
+"""The search page, and the search results for the dialog that opens with Ctrl+K."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -34,11 +34,11 @@ from web.pages.templating import pluralize, replace_invisible_text
 search = PageBlueprint("search", __name__, url_prefix="/-/search")
 #: Maximum number of results of each kind.
 _MAX_RESULTS = 5
-#: Minimum number of characters for a search in the words of alerts and incidents.
+#: Minimum length of a text that is searched for in the words of alerts and incidents.
 _MIN_WORD_LENGTH = 2
 #: Pattern for an alert or incident by its number, such as `#84` or `acme/shop#84`.
 _NUMBER_PATTERN = re.compile(r"(?:(?P<path>[^\s#]+)\s*#|#)?(?P<number>[0-9]{1,10})")
-#: Labels, endpoints and other words of pages that every user can open.
+#: Pages that every user can open, with their labels, endpoints and additional search words.
 _PAGES = (
     ("Home", "home.index", "start overview"),
     ("Alerts", "all_alerts.index", "open triggered"),
@@ -71,7 +71,7 @@ _ADMINISTRATOR_PAGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """A link in the results."""
+    """A search result."""
 
     label: str
     url: str
@@ -82,7 +82,7 @@ class SearchHit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSection:
-    """The first results of one kind."""
+    """The first search results of one kind."""
 
     name: str
     hits: tuple[SearchHit, ...]
@@ -124,7 +124,7 @@ def _find_pages(text: str) -> SearchSection:
 
 
 def _find_projects(text: str) -> SearchSection:
-    """Return the projects that match, or without a text the viewer's own projects."""
+    """Return the matching projects, or the viewer's own projects if the text is empty."""
     viewer, session = get_request_viewer(), db.session()
     part = PageRequest(size=_MAX_RESULTS, order_by="path")
     wanted = ProjectFilter(search=text, searches_groups=True)
@@ -157,7 +157,7 @@ def _find_groups(text: str) -> SearchSection:
 
 
 def _find_alerts_and_incidents(text: str) -> Iterator[SearchSection]:
-    """Yield the alerts and the incidents with a number, or with words, that the viewer may see."""
+    """Yield the alerts and incidents that match a number or words, and that the viewer can see."""
     session, most = db.session(), _MAX_RESULTS
     watched = build_member_projects_query(get_request_viewer(), session=session)
     match = _NUMBER_PATTERN.fullmatch(text)

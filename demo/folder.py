@@ -59,7 +59,7 @@ def _load_demo_objects(found: Mapping[str, Any]) -> DemoObjects:
 
 
 def check_is_empty(settings: Settings) -> None:
-    """Raise DatabaseNotEmptyError if the migrated database contains accounts or groups."""
+    """Check that the database has no accounts or groups. Raise DatabaseNotEmptyError if it has."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:

@@ -91,7 +91,7 @@ def _lift_rate_limits(settings: Settings) -> Settings:
 
 
 def check_port_free(settings: Settings) -> None:
-    """Raise DemoError if another program listens on the service's port."""
+    """Check that no other program listens on the service's port. Raise DemoError if one does."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", settings.port)) == 0:
             message = (

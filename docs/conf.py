@@ -25,7 +25,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 
 _LINK = re.compile(r"\[([^\]\n]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
-#: A block of code with the name of its file; commands have none that matters to readers.
+#: A block of code with a file name. The names of commands are not shown.
 _NAMED_BLOCK = re.compile(r"^```(?!sh )(\w+) (\S+)$", re.MULTILINE)
 
 

@@ -179,7 +179,7 @@ class AccountDeletionForm(Form):
         self.username = username
 
     def validate_confirmation(self, field: StringField) -> None:
-        """Raise ValidationError if the entered text is not the username."""
+        """Check that the entered text is the username. Raise ValidationError if it is not."""
         if (field.data or "").lower() != self.username.lower():
             raise ValidationError(f"The username does not match {self.username}.")
 

@@ -109,7 +109,7 @@ def convert_domain_errors() -> Iterator[None]:
 
 
 def check_duration(_form: object, field: Any) -> None:
-    """Raise ValidationError if a field does not contain a duration."""
+    """Check that a field contains a duration. Raise ValidationError if it does not."""
     with convert_domain_errors():
         parse_duration(field.data or "")
 

@@ -33,7 +33,7 @@ class ContactForm(Form):
     """The form for a contact or channel. `build_contact_form` adds the fields of its service."""
 
     service: ClassVar[MessagingService]
-    #: Values of the contact that is changed, with their secrets. Empty for a new contact.
+    #: Stored values of an existing contact, including secrets. Empty for a new contact.
     stored: ClassVar[Mapping[str, str]]
     label: TextLineField
 
@@ -52,7 +52,7 @@ class ContactForm(Form):
         Raise InvalidError for invalid values.
         """
         values = self._entered_values
-        # The stored address may have another form than the address that the values result in.
+        # The values may result in another form of the address than the stored form.
         address = None if values == self.stored else self.service.build_url(values)
         return ContactChange(address=address, label=self._entered_label)
 
@@ -75,7 +75,7 @@ def build_contact_form(
     members = {
         "service": service,
         "stored": stored,
-        # Problems of the whole address are shown at the first field.
+        # Errors of the complete address are shown at the first field.
         "fields_of": {"address": service.fields[0].name},
         **{each.name: _build_field(each, stored.get(each.name, "")) for each in service.fields},
         "label": TextLineField("Label", limit_length(100, "A label")),
@@ -161,7 +161,7 @@ class RuleForm(Form):
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Raise ValidationError if the text does not describe a time."""
+        """Check that the text describes a time. Raise ValidationError if it does not."""
         text = field.data or ""
         try:
             if text:

@@ -316,7 +316,7 @@ class SwapForm(Form):
 
     @property
     def entered_swap(self) -> NewSwap:
-        """The entered swap."""
+        """The two users and shifts that the form exchanges."""
         shift, username = self._shifts[self.shift.data]
         other, other_username = self._shifts[self.other_shift.data]
         return NewSwap(
@@ -384,7 +384,7 @@ class CoverForm(Form):
 
     @property
     def entered_cover(self) -> NewCover:
-        """The entered cover."""
+        """The period and the schedules in which another user covers the user's shifts."""
         schedules: tuple[int, ...] = ()
         if self.what.data in self._turns:
             schedule, turn = self._turns[self.what.data]

@@ -150,7 +150,7 @@ class OnCallSwapRequest(WithId):
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     other_seconds: Mapped[int]
-    #: Start of the first of both shifts. A request that is not answered by then has expired.
+    #: Start of the earlier shift, at which an unanswered request expires.
     expires_at: Mapped[datetime] = mapped_column(index=True)
     #: State that a user chose: requested, accepted, declined or withdrawn.
     state: Mapped[str] = mapped_column(String(9))

@@ -225,9 +225,9 @@ def read_form_request() -> ProtocolRequest:
 
 
 def check_parameters_utf8(encoded: bytes) -> None:
-    """Raise InvalidRequestError for a parameter in a query or form that is not UTF-8.
+    """Check that the parameters of a query or form are UTF-8. Raise InvalidRequestError if not.
 
-    Its value could not be returned to the application unchanged.
+    A parameter with another encoding could not be returned to the application unchanged.
     """
     if b"%" not in encoded and encoded.isascii():
         return
@@ -304,7 +304,7 @@ class _VerbatimRedirect(Response):
 
 
 def build_flask_response(oauth_response: OAuthResponse) -> ResponseReturnValue:
-    """Return the HTTP response for a response of the protocol."""
+    """Convert a response of an OAuth endpoint to a Flask response."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
         response = redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)

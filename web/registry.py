@@ -154,9 +154,10 @@ def _list_notification_secrets() -> tuple[str, ...]:
 
 
 def check_notification_secret() -> None:
-    """Raise MissingNotificationSecretError unless the Authorization header has an accepted secret.
+    """Check that the Authorization header contains an accepted secret.
 
     The prefix `Bearer` is optional, since the registry sends the header exactly as configured.
+    Raise MissingNotificationSecretError without an accepted secret.
     """
     header = request.headers.get("Authorization", "").strip()
     scheme, _, rest = header.partition(" ")

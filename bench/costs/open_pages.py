@@ -1,9 +1,9 @@
-"""Cost of open pages that follow what happens: `make bench-open-pages`.
+"""Cost of open pages that refresh themselves: `make bench-open-pages`.
 
 The scripts of a thousand open pages request the marks of their pages every 20 seconds
 (static/js/live.js). The benchmark sends these requests for a minute, with SQLite and with Postgres,
-and measures the processor time and the memory of the service. Nothing changes in the meantime, so
-no page is loaded again.
+and measures the processor time and the memory of the service. Nothing changes during this time, so
+no page is reloaded.
 """
 
 from argparse import ArgumentParser
@@ -101,7 +101,7 @@ def _measure(
         paths = _prepare_pages(running)
         cookies = open_browser(running.live, running.owner).cookies.get_dict()
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
-        # Statements are compiled, and pages are rendered, before the measurement.
+        # Compile the statements and render the pages before the measurement.
         for path in (*paths, *(path.partition("?")[0] for path in paths)):
             for _ in range(4):
                 _request(running.live.port, path, headers)

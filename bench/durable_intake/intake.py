@@ -26,7 +26,7 @@ from urllib.parse import urljoin, urlsplit
 
 from bench.constant_rate import DueRequest, Latencies, open_connection, send_at_rate
 
-#: Placeholder for the mark of an alert in the body that an intake is sent.
+#: Placeholder for the mark of an alert in the request body.
 MARK_PLACEHOLDER = "{mark}"
 #: Placeholder for the page number in the URL of a list.
 PAGE_PLACEHOLDER = "{page}"

@@ -97,7 +97,7 @@ def _build_faults(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Fau
         postgres.start()
         live.start()
 
-    def when_up(kill: Callable[[], object]) -> Callable[[], None]:
+    def wait_before_kill(kill: Callable[[], object]) -> Callable[[], None]:
         """Return a function that waits for the service to recover before it kills again."""
 
         def kill_then() -> None:
@@ -113,7 +113,7 @@ def _build_faults(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Fau
         ("the web server", kill_server),
         ("everything", kill_everything),
     )
-    return [(name, when_up(kill)) for name, kill in named]
+    return [(name, wait_before_kill(kill)) for name, kill in named]
 
 
 def _find_processes(live: LiveGatebell, words: str) -> Sequence[int]:

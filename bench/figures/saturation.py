@@ -17,7 +17,7 @@ from bench.durable_postgres import RunningPostgres
 from bench.figures.requests import build_figure_shots
 from bench.gatebell import RunningGatebell, running_gatebell
 from bench.load import LoadTarget
-from bench.noisy_neighbors.place import get_default_password_settings
+from bench.noisy_neighbors.neighbor_service import get_default_password_settings
 from bench.processes import compute_seconds_between, measure_processor_times
 from bench.rounds import create_run
 from bench.samples import CannotMeasureError, NoResponseError, Sample
@@ -234,7 +234,7 @@ def _wait_until_idle(place: RunningArrangement) -> None:
 
 
 def check_results(rows: Sequence[SaturationResult]) -> None:
-    """Raise CannotMeasureError if a kind of request had no correct response."""
+    """Check that each kind of request had a correct response. Raise CannotMeasureError if not."""
     for row in rows:
         if not any(sample.right for sample in row.samples):
             raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no correct response")

@@ -26,14 +26,14 @@ from bench.machine import describe_machine, measure_busy_processors
 from bench.noisy_neighbors.document import format_neighbor_results
 from bench.noisy_neighbors.findings import NeighborResult, NeighborResults
 from bench.noisy_neighbors.freeze import FreezeResult, measure_freeze
-from bench.noisy_neighbors.neighbors import NEIGHBORS, PAGES, ResponseCounts
-from bench.noisy_neighbors.place import (
+from bench.noisy_neighbors.neighbor_service import (
     FULL_SIZES,
     SMALL_SIZES,
     NeighborService,
     NeighborSizes,
     run_neighbor_service,
 )
+from bench.noisy_neighbors.neighbors import NEIGHBORS, PAGES, ResponseCounts
 from bench.options import parse_positive
 from bench.rounds import create_run
 from bench.samples import CannotMeasureError, Sample
@@ -92,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             here = run_neighbor_service(
                 directory / database, given, options.sizes, postgres=pids[database]
             )
-            with here as place:
-                _measure_place(place, options, results)
+            with here as service:
+                _measure_service(service, options, results)
     text = format_neighbor_results(results)
     if options.is_full:
         DOCUMENT.write_text(text, encoding="utf-8")
@@ -103,37 +103,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if results.is_whole else 1
 
 
-def _measure_place(place: NeighborService, options: NeighborOptions, into: NeighborResults) -> None:
-    _print_line(place.database)
+def _measure_service(
+    service: NeighborService, options: NeighborOptions, into: NeighborResults
+) -> None:
+    _print_line(service.database)
     for _ in range(2):  # so that each web process has handled every kind of request
-        _measure_ordinary_requests(place, 1)
+        _measure_ordinary_requests(service, 1)
     for name in options.only:
         if name == FROZEN:
-            into.stillnesses.append(_measure_freeze(place, options))
+            into.stillnesses.append(_measure_freeze(service, options))
         else:
-            into.findings.extend(_measure(place, name, options))
+            into.findings.extend(_measure(service, name, options))
 
 
 def _measure(
-    place: NeighborService, name: str, options: NeighborOptions
+    service: NeighborService, name: str, options: NeighborOptions
 ) -> Iterator[NeighborResult]:
     words, at_work = NEIGHBORS[name]
     alone: dict[RequestKind, list[Sample]] = {work: [] for work in MEASURED_KINDS}
     beside: dict[RequestKind, list[Sample]] = {work: [] for work in MEASURED_KINDS}
     answers = ResponseCounts()
     if name != PAGES:  # its messages would have to be sent first
-        with at_work(place):  # load what is loaded only once
+        with at_work(service):  # load what is loaded only once
             sleep(_WARM_UP_SECONDS)
     for _ in range(options.rounds):
-        _append_samples(_measure_ordinary_requests(place, options.seconds), alone)
-        with at_work(place) as said:
+        _append_samples(_measure_ordinary_requests(service, options.seconds), alone)
+        with at_work(service) as said:
             sleep(_LEAD_SECONDS)
-            _append_samples(_measure_ordinary_requests(place, options.seconds), beside)
+            _append_samples(_measure_ordinary_requests(service, options.seconds), beside)
         answers.update(said)
         sleep(_CALM_SECONDS)
     for work in MEASURED_KINDS:
         finding = NeighborResult(
-            database=place.database,
+            database=service.database,
             neighbour=words,
             work=work,
             alone=tuple(alone[work]),
@@ -144,22 +146,22 @@ def _measure(
         yield finding
 
 
-def _measure_freeze(place: NeighborService, options: NeighborOptions) -> FreezeResult:
-    found = measure_freeze(place, options.still_seconds)
+def _measure_freeze(service: NeighborService, options: NeighborOptions) -> FreezeResult:
+    found = measure_freeze(service, options.still_seconds)
     for each in found.waits:
         _print_line(f"  {FROZEN:<16}{vars(each)}")
     return found
 
 
 def _measure_ordinary_requests(
-    place: NeighborService, seconds: int
+    service: NeighborService, seconds: int
 ) -> Mapping[RequestKind, Sample]:
     """Check tokens and send alerts at the same time."""
 
     def measure(work: RequestKind) -> Sample:
         target = LoadTarget(
-            place.shots[work],
-            port=place.live.port,
+            service.shots[work],
+            port=service.live.port,
             connections=_CONNECTIONS,
             threads=1,
             pause_ms=_PAUSE_MS,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bench.machine import MachineDescription
 from bench.noisy_neighbors.freeze import FreezeResult
-from bench.noisy_neighbors.place import NeighborSizes
+from bench.noisy_neighbors.neighbor_service import NeighborSizes
 from bench.samples import Sample
 from bench.workloads import RequestKind
 

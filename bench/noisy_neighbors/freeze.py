@@ -8,7 +8,7 @@ from http import HTTPStatus
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from bench.noisy_neighbors.place import NeighborService
+from bench.noisy_neighbors.neighbor_service import NeighborService
 from bench.shots import VALUE_PLACEHOLDER
 from bench.workloads import RequestKind
 from tests.faults.processes import frozen
@@ -31,8 +31,8 @@ class FreezeWaits:
     refused: int = 0
     #: Longest time in seconds for a response to a request that started during this period.
     longest: float = 0.0
-    #: Seconds from the return of the database to the first correct response to a later request.
-    #: None if there was none.
+    #: Seconds from the return of the database to the first correct response to a later request, or
+    #: None if there was no such response.
     back_after: float | None = None
     #: Number of wrong responses and broken connections afterwards, while it was measured.
     errors_after: int = 0
@@ -54,13 +54,13 @@ class _FreezeTimes:
     ends: float = float("inf")
 
 
-def measure_freeze(place: NeighborService, seconds: float) -> FreezeResult:
+def measure_freeze(service: NeighborService, seconds: float) -> FreezeResult:
     """Freeze the database for `seconds` seconds while clients send requests."""
-    how = "stopped (SIGSTOP)" if place.postgres else "locked by another program"
-    result = FreezeResult(database=place.database, how=how, seconds=seconds)
+    how = "stopped (SIGSTOP)" if service.postgres else "locked by another program"
+    result = FreezeResult(database=service.database, how=how, seconds=seconds)
     end, moments = Event(), _FreezeTimes()
     threads = []
-    for what, ask in _build_requests(place).items():
+    for what, ask in _build_requests(service).items():
         waits = FreezeWaits(what)
         result.waits.append(waits)
         for number in range(_CLIENTS_PER_KIND):
@@ -69,7 +69,7 @@ def measure_freeze(place: NeighborService, seconds: float) -> FreezeResult:
     for each in threads:
         each.start()
     sleep(_WARM_UP_SECONDS)
-    with _freeze_database(place):
+    with _freeze_database(service):
         moments.begins = monotonic()
         sleep(seconds)
     moments.ends = monotonic()
@@ -84,14 +84,14 @@ def measure_freeze(place: NeighborService, seconds: float) -> FreezeResult:
     return result
 
 
-def _freeze_database(place: NeighborService) -> AbstractContextManager[None]:
-    return frozen(place.postgres) if place.postgres else _hold_write_lock(place)
+def _freeze_database(service: NeighborService) -> AbstractContextManager[None]:
+    return frozen(service.postgres) if service.postgres else _hold_write_lock(service)
 
 
 @contextmanager
-def _hold_write_lock(place: NeighborService) -> Iterator[None]:
+def _hold_write_lock(service: NeighborService) -> Iterator[None]:
     """Hold the lock that every writer needs."""
-    path = place.live.database_url.removeprefix("sqlite:///")
+    path = service.live.database_url.removeprefix("sqlite:///")
     connection = sqlite3.connect(path, isolation_level=None, timeout=_RECOVERY_TIMEOUT_SECONDS)
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -101,22 +101,22 @@ def _hold_write_lock(place: NeighborService) -> Iterator[None]:
         connection.close()
 
 
-def _build_requests(place: NeighborService) -> dict[str, Callable[[int], int]]:
+def _build_requests(service: NeighborService) -> dict[str, Callable[[int], int]]:
     """Return functions that send the requests, given the number of a client."""
-    token = place.shots[RequestKind.TOKEN_INFO].values.every[0]
+    token = service.shots[RequestKind.TOKEN_INFO].values.every[0]
     bearer = {"Authorization": f"Bearer {token}"}
-    body = place.shots[RequestKind.INTAKE].body
-    headers = {"Content-Type": JSON, **place.endpoint.bearer}
+    body = service.shots[RequestKind.INTAKE].body
+    headers = {"Content-Type": JSON, **service.endpoint.bearer}
 
     def alert(number: int) -> int:
         unique = f"still {number} {monotonic()}"
         sent = body.replace(VALUE_PLACEHOLDER, unique).encode()
-        return place.ask("POST", place.endpoint.path, headers, sent)
+        return service.ask("POST", service.endpoint.path, headers, sent)
 
     return {
         "new alert": alert,
-        "token check": lambda _: place.ask("GET", "/oauth/token/info", bearer),
-        "`/healthz` (needs no database)": lambda _: place.ask("GET", "/healthz", {}),
+        "token check": lambda _: service.ask("GET", "/oauth/token/info", bearer),
+        "`/healthz` (needs no database)": lambda _: service.ask("GET", "/healthz", {}),
     }
 
 

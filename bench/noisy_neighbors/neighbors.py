@@ -17,13 +17,13 @@ from time import monotonic, sleep
 import requests
 
 from bench.alert_bodies import build_metrics_webhook
-from bench.noisy_neighbors.place import NeighborService, PagedUsers
+from bench.noisy_neighbors.neighbor_service import NeighborService, PagedUsers
 from bench.shots import VALUE_PLACEHOLDER
 from tests.faults.passwords import exchange, sign_in_wrongly
 from tests.faults.slow_clients import KINDS, trickling
 from tests.support.alerts.senders import JSON
-from tests.support.git.raw import head, wants
-from tests.support.wire.kept_connection import asked
+from tests.support.git.raw import build_clone_body, build_request_headers
+from tests.support.wire.kept_connection import build_request_head
 
 #: Number of a neighbor's responses by status or by another description.
 ResponseCounts = Counter[str]
@@ -70,42 +70,42 @@ def _repeat_turns(*turns: TurnFunction) -> Iterator[ResponseCounts]:
 
 
 @contextmanager
-def run_slow_clients(place: NeighborService) -> Iterator[ResponseCounts]:
+def run_slow_clients(service: NeighborService) -> Iterator[ResponseCounts]:
     """Send headers and bodies one byte per second."""
     with ExitStack() as opened:
         for kind in KINDS.values():
             crowd = _SLOW_CLIENTS // len(KINDS)
-            said = kind(place.endpoint)
-            opened.enter_context(trickling(place.live.port, said, crowd, pause=1.0))
+            said = kind(service.endpoint)
+            opened.enter_context(trickling(service.live.port, said, crowd, pause=1.0))
         yield ResponseCounts()
 
 
-def run_password_storm(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def run_password_storm(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Try correct and wrong passwords."""
 
     def turn(ask: Callable[..., int], _end: Event) -> str:
-        return str(ask(place.live, place.owner))
+        return str(ask(service.live, service.owner))
 
     return _repeat_turns(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3)
 
 
-def run_clones(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def run_clones(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Clone a large repository repeatedly, with four clones at a time."""
-    repository = place.repository
-    body = wants(repository.commit)
+    repository = service.repository
+    body = build_clone_body(repository.commit)
     length = f"Content-Length: {len(body)}"
     given = (repository.project, repository.token, length, "Connection: close")
-    request = head("git-upload-pack", *given) + body
+    request = build_request_headers("git-upload-pack", *given) + body
 
     def turn(end: Event) -> str:
-        return _download(place, request, end)
+        return _download(service, request, end)
 
     return _repeat_turns(*[turn] * 4)
 
 
-def _download(place: NeighborService, request: bytes, end: Event) -> str:
+def _download(service: NeighborService, request: bytes, end: Event) -> str:
     """Read a response without keeping it, and stop at the end of the measurement."""
-    with socket.create_connection(("127.0.0.1", place.live.port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", service.live.port), timeout=60) as client:
         client.sendall(request)
         first = client.recv(_MAX_READ_BYTES)
         room = bytearray(_MAX_READ_BYTES)
@@ -115,19 +115,19 @@ def _download(place: NeighborService, request: bytes, end: Event) -> str:
     return "incomplete"
 
 
-def send_large_alerts(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def send_large_alerts(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Post alerts of 4 MB with many fields, two at a time."""
     fields = {f"field {number}": "x" * 200 for number in range(_BODY_BYTES // 220)}
     rest = json.dumps(fields)[1:].encode()
 
     def turn(_end: Event) -> str:
         title = f'{{"title": "large {next(_alert_numbers)}", '.encode()
-        return _post_body(place, place.endpoint.path, place.endpoint.bearer, title + rest)
+        return _post_body(service, service.endpoint.path, service.endpoint.bearer, title + rest)
 
     return _repeat_turns(turn, turn)
 
 
-def send_large_webhooks(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def send_large_webhooks(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Post webhooks of 4 MB, each with thousands of new alerts."""
     one = len(build_metrics_webhook(2, VALUE_PLACEHOLDER)) - len(
         build_metrics_webhook(1, VALUE_PLACEHOLDER)
@@ -136,13 +136,13 @@ def send_large_webhooks(place: NeighborService) -> AbstractContextManager[Respon
 
     def turn(_end: Event) -> str:
         sent = body.replace(VALUE_PLACEHOLDER, f"many{next(_alert_numbers)}x").encode()
-        return _post_body(place, place.metrics.path, place.metrics.bearer, sent)
+        return _post_body(service, service.metrics.path, service.metrics.bearer, sent)
 
     return _repeat_turns(turn)
 
 
-def _post_body(place: NeighborService, path: str, bearer: Mapping[str, str], body: bytes) -> str:
-    return str(place.ask("POST", path, {"Content-Type": JSON, **bearer}, body))
+def _post_body(service: NeighborService, path: str, bearer: Mapping[str, str], body: bytes) -> str:
+    return str(service.ask("POST", path, {"Content-Type": JSON, **bearer}, body))
 
 
 _SEARCH_PATHS = (
@@ -153,43 +153,43 @@ _SEARCH_PATHS = (
 )
 
 
-def run_searches(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def run_searches(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Search the alerts of a project and of all projects, as four users at a time."""
-    addresses = (f"/{place.endpoint.project}/-/alerts", "/-/alerts")
-    given = {"Cookie": place.cookies}
+    addresses = (f"/{service.endpoint.project}/-/alerts", "/-/alerts")
+    given = {"Cookie": service.cookies}
 
     def turn(_end: Event) -> str:
         number = next(_alert_numbers)
         query = _SEARCH_PATHS[number % len(_SEARCH_PATHS)]
-        return str(place.ask("GET", addresses[number // len(_SEARCH_PATHS) % 2] + query, given))
+        return str(service.ask("GET", addresses[number // len(_SEARCH_PATHS) % 2] + query, given))
 
     return _repeat_turns(*[turn] * 4)
 
 
-def run_exports(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def run_exports(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Export the alerts of a project as a file, as two users at a time."""
-    path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
-    request = asked(path, f"Cookie: {place.cookies}", "Connection: close")
+    path = f"/{service.endpoint.project}/-/alerts/export.csv?status=all"
+    request = build_request_head(path, f"Cookie: {service.cookies}", "Connection: close")
 
     def turn(end: Event) -> str:
-        return _download(place, request, end)
+        return _download(service, request, end)
 
     return _repeat_turns(turn, turn)
 
 
-def run_release_checks(place: NeighborService) -> AbstractContextManager[ResponseCounts]:
+def run_release_checks(service: NeighborService) -> AbstractContextManager[ResponseCounts]:
     """Send 5 MB of source code to the release checker, with three clients at a time."""
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     content = line * (_SOURCE_BYTES // (len(line) + 1))
     body = json.dumps({"name": "deploy.sh", "content": content}).encode()
 
     def turn(_end: Event) -> str:
-        return _post_body(place, "/api/v4/releases/check", {}, body)
+        return _post_body(service, "/api/v4/releases/check", {}, body)
 
     return _repeat_turns(*[turn] * 3)
 
 
-def page_everybody(crowd: PagedUsers) -> str:
+def send_paging_alerts(crowd: PagedUsers) -> str:
     """Send the alerts that page all users, and return the status of the response."""
     webhook = json.loads(build_metrics_webhook(crowd.policies, f"page{next(_alert_numbers)}x"))
     for number, alert in enumerate(webhook["alerts"]):
@@ -198,11 +198,11 @@ def page_everybody(crowd: PagedUsers) -> str:
 
 
 @contextmanager
-def page_all_users(place: NeighborService) -> Iterator[ResponseCounts]:
+def page_all_users(service: NeighborService) -> Iterator[ResponseCounts]:
     """Page all users, and wait at the end until all messages have been sent."""
-    crowd = place.crowd
+    crowd = service.crowd
     before, answers = crowd.postbox.taken, ResponseCounts()
-    answers[page_everybody(crowd)] += 1
+    answers[send_paging_alerts(crowd)] += 1
     yield answers
     _wait_for_quiet(lambda: crowd.postbox.taken, before + crowd.people)
     answers["messages"] += crowd.postbox.taken - before
@@ -220,9 +220,9 @@ def _wait_for_quiet(taken: Callable[[], int], wanted: int) -> None:
 
 
 @contextmanager
-def run_no_neighbor(place: NeighborService) -> Iterator[ResponseCounts]:
+def run_no_neighbor(service: NeighborService) -> Iterator[ResponseCounts]:
     """Do nothing, to measure the difference between identical runs."""
-    del place
+    del service
     yield ResponseCounts()
 
 

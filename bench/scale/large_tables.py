@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 #: Age of each alert: a year in total, and the last 29 days for the newest tenth.
 _ALERT_AGE = """CASE WHEN a > {old} THEN interval '29 days' * (({alerts} - a)::float / {newest})
     ELSE interval '31 days' + interval '334 days' * (({old} - a)::float / {old}) END"""
-#: Project of each alert: most belong to the large project or to the project that pages. Every other
-#: project has a few.
+#: Project of each alert. Most alerts belong to the large project or to the project that pages. Each
+#: other project has a few alerts.
 _PROJECT = """CASE WHEN a % 10 < 4 THEN {large} WHEN a > {old} AND a % 10 < 8 THEN {paging}
     WHEN a % 10 < 7 THEN {large} ELSE {first_small} + (a / 10) % {small} END"""
 _INTEGRATION = """CASE WHEN p = {large} THEN {large_integration}

@@ -62,9 +62,9 @@ class ScaleOptions:
     rounds: int
     seconds: int
     hosts: int
-    #: True if to pin each host to one core.
+    #: True to pin each host to one core.
     pin: bool
-    #: True if to report results from a busy machine.
+    #: True to report results even if the machine is busy.
     anyway: bool
 
 

@@ -164,7 +164,7 @@ def _format_writers(found: SqliteResults) -> Iterator[str]:
     for processes, kinds in found.writers.items():
         for each in kinds:
             yield (
-                f"| {processes} | {each.kind} | {len(each.taken):,} | {each.at(0.5):,.0f} |"
-                f" {each.at(0.99):,.0f} | {each.at(1):,.0f} | {each.busy} |"
+                f"| {processes} | {each.kind} | {len(each.taken):,} | {each.quantile(0.5):,.0f} |"
+                f" {each.quantile(0.99):,.0f} | {each.quantile(1):,.0f} | {each.busy} |"
             )
     yield ""

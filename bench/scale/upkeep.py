@@ -52,5 +52,5 @@ def measure_jobs(app: Flask, database: LargeDatabase, walk: PageWalk) -> Iterato
                     address=each.query[:160].replace("\n", " "),
                     status=200,
                     milliseconds=each.milliseconds,
-                    **walk.looked_at([each]),
+                    **walk.explain_slow_statements([each]),
                 )

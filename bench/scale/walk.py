@@ -180,11 +180,11 @@ class PageWalk:
             status=status,
             milliseconds=median(times),
             statements=len(last),
-            **self.looked_at(last),
+            **self.explain_slow_statements(last),
         )
         return found, text
 
-    def looked_at(self, sent: Sequence[_SentStatement]) -> dict[str, Any]:
+    def explain_slow_statements(self, sent: Sequence[_SentStatement]) -> dict[str, Any]:
         """Return how the database executes the slow statements."""
         timed = sorted(sent, key=lambda each: -each.milliseconds)
         slow = [
@@ -199,9 +199,9 @@ class PageWalk:
                 for each in slow[:1]
             ]
             return found | {"plan": "".join(plans)}
-        return found | self._explained(slow)
+        return found | self._explain_on_postgres(slow)
 
-    def _explained(self, slow: Sequence[_SentStatement]) -> dict[str, Any]:
+    def _explain_on_postgres(self, slow: Sequence[_SentStatement]) -> dict[str, Any]:
         """Return what Postgres reads for these statements."""
         whole: dict[str, int] = {}
         rows, plan = 0, ""

@@ -54,7 +54,7 @@ class WriterWaits:
     busy: int = 0
     other: int = 0
 
-    def at(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         """Return the duration that this share of the requests did not exceed."""
         every = sorted(self.taken)
         return every[min(int(share * len(every)), len(every) - 1)] if every else 0.0

@@ -26,10 +26,10 @@ from bench.options import parse_positive
 from bench.soak.callers import run_visitors
 from bench.soak.claims import SoakResults, verify_claims
 from bench.soak.document import format_soak
-from bench.soak.ground import SECOND_STEP_SECONDS, SoakService, run_soak_service
 from bench.soak.keepers import build_keepers, check_stored_alerts
 from bench.soak.ledger import AcceptedAlerts, ResponseLedger
 from bench.soak.senders import build_senders
+from bench.soak.soak_service import SECOND_STEP_SECONDS, SoakService, run_soak_service
 from bench.soak.visitors import build_visitors
 from bench.soak.watch import Measurement, measure_service
 from domain.core.clock import read_system_clock
@@ -74,31 +74,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f" {machine.python} and Postgres {machine.postgres}"
         )
         url = "" if given.sqlite else postgres
-        ground = stack.enter_context(run_soak_service(directory / "service", url))
+        service = stack.enter_context(run_soak_service(directory / "service", url))
         found = _run_soak(
-            ground, given.minutes, "SQLite" if given.sqlite else "Postgres", described
+            service, given.minutes, "SQLite" if given.sqlite else "Postgres", described
         )
     _FINDINGS_FILE.parent.mkdir(exist_ok=True)
     _FINDINGS_FILE.write_bytes(_FINDINGS_ADAPTER.dump_json(found, indent=1))
     return _print_report(found)
 
 
-def _run_soak(ground: SoakService, minutes: int, database: str, machine: str) -> SoakResults:
+def _run_soak(service: SoakService, minutes: int, database: str, machine: str) -> SoakResults:
     ledger, titles, seconds = ResponseLedger(), AcceptedAlerts(), minutes * 60.0
     _print_line(f"Soak on {database} for {minutes} minutes")
     everybody = [
-        *build_senders(ground, ledger, titles),
-        *build_visitors(ground, ledger),
-        *build_keepers(ground, ledger, titles, seconds),
+        *build_senders(service, ledger, titles),
+        *build_visitors(service, ledger),
+        *build_keepers(service, ledger, titles, seconds),
     ]
     sights: list[Measurement] = []
     with run_visitors(everybody, ledger):
         while ledger.now < seconds:
-            _measure_service(ground, ledger, sights)
-    _wait_for_pages(ground)
-    check_stored_alerts(ground, titles, older_than=0.0)
-    sights.append(measure_service(ground, ledger.now, counts=True))
-    pages = ground.postbox.pages
+            _measure_service(service, ledger, sights)
+    _wait_for_pages(service)
+    check_stored_alerts(service, titles, older_than=0.0)
+    sights.append(measure_service(service, ledger.now, counts=True))
+    pages = service.postbox.pages
     return SoakResults(
         date=f"{read_system_clock():%Y-%m-%d}",
         machine=machine,
@@ -116,29 +116,29 @@ def _run_soak(ground: SoakService, minutes: int, database: str, machine: str) ->
         messages=pages.messages,
         pages_missing=pages.missing,
         pages_again=pages.again,
-        pages_not_due=pages.not_due,
+        pages_not_due=pages.unexpected,
         receivers={
-            name: (each.taken, each.refused, each.late) for name, each in ground.receivers.items()
+            name: (each.taken, each.refused, each.late) for name, each in service.receivers.items()
         },
         complaints=[
             line[:_MAX_ERROR_LENGTH]
-            for line in ground.live.log_text().splitlines()
+            for line in service.live.log_text().splitlines()
             if _ERROR_PATTERN.search(line) and not _KILL_PATTERN.search(line)
         ],
     )
 
 
 def _measure_service(
-    ground: SoakService, ledger: ResponseLedger, sights: list[Measurement]
+    service: SoakService, ledger: ResponseLedger, sights: list[Measurement]
 ) -> None:
     began = monotonic()
     try:
         sight = measure_service(
-            ground, ledger.now, counts=len(sights) % _MEASUREMENTS_PER_COUNT == 0
+            service, ledger.now, counts=len(sights) % _MEASUREMENTS_PER_COUNT == 0
         )
     except SQLAlchemyError as error:  # a failed measurement must not end the whole soak
         ledger.note("database measurement", type(error).__name__, is_right=False)
-        sight = measure_service(ground, ledger.now, counts=False)
+        sight = measure_service(service, ledger.now, counts=False)
     sights.append(sight)
     if sight.rows:
         _print_line(_format_line(sight, ledger))
@@ -161,9 +161,9 @@ def _format_line(sight: Measurement, ledger: ResponseLedger) -> str:
     )
 
 
-def _wait_for_pages(ground: SoakService) -> None:
+def _wait_for_pages(service: SoakService) -> None:
     deadline = monotonic() + _QUIET_SECONDS
-    while ground.postbox.pages.missing and monotonic() < deadline:
+    while service.postbox.pages.missing and monotonic() < deadline:
         sleep(1.0)
 
 

@@ -16,8 +16,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
 from bench.soak.callers import SoakVisitor
-from bench.soak.ground import SoakService
 from bench.soak.ledger import AcceptedAlerts, ResponseLedger
+from bench.soak.soak_service import SoakService
 from bench.soak.watch import open_for_reading
 from models import (
     AccessToken,
@@ -66,18 +66,20 @@ _KILL_COUNT = 6
 _MIN_SECONDS_BETWEEN_KILLS = 30.0
 
 
-def build_clerk(ground: SoakService, titles: AcceptedAlerts, seconds: float) -> Callable[[], None]:
+def build_alert_checker(
+    service: SoakService, titles: AcceptedAlerts, seconds: float
+) -> Callable[[], None]:
     """Return a function that compares accepted with stored alerts, and then lets data age."""
     # Data ages in a short run too.
     youth = max(min(timedelta(seconds=seconds / 8), _MAX_ROW_AGE), _MIN_ROW_AGE)
 
     def turn() -> None:
-        check_stored_alerts(ground, titles, older_than=_MAX_STORE_SECONDS)
+        check_stored_alerts(service, titles, older_than=_MAX_STORE_SECONDS)
         moment = now()
         for column in _AGED_COLUMNS:
             # Rows that still have to be checked are younger.
             is_old = (column < moment - youth) & (column > moment - _AGED_BY)
-            with database_of(ground.live) as session:
+            with database_of(service.live) as session:
                 aged = dict.fromkeys(
                     (column, *_COLUMNS_AGED_TOGETHER.get(column, ())), moment - 2 * _AGED_BY
                 )
@@ -87,7 +89,7 @@ def build_clerk(ground: SoakService, titles: AcceptedAlerts, seconds: float) -> 
     return turn
 
 
-def check_stored_alerts(ground: SoakService, titles: AcceptedAlerts, *, older_than: float) -> None:
+def check_stored_alerts(service: SoakService, titles: AcceptedAlerts, *, older_than: float) -> None:
     """Compare alerts that were accepted `older_than` seconds ago with the stored ones."""
     waiting = titles.waiting(older_than=older_than)
     for first in range(0, len(waiting), _TITLES_PER_QUERY):
@@ -95,7 +97,7 @@ def check_stored_alerts(ground: SoakService, titles: AcceptedAlerts, *, older_th
         counted = (
             select(Alert.title, func.count()).where(Alert.title.in_(some)).group_by(Alert.title)
         )
-        with open_for_reading(ground.live) as session:
+        with open_for_reading(service.live) as session:
             stored = {row.title: row[1] for row in session.execute(counted)}
         titles.check(some, stored)
 
@@ -103,8 +105,8 @@ def check_stored_alerts(ground: SoakService, titles: AcceptedAlerts, *, older_th
 class ProcessKiller:
     """Kills web processes and the worker in turn, for a part of the time."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger, seconds: float) -> None:
-        self._ground = ground
+    def __init__(self, service: SoakService, ledger: ResponseLedger, seconds: float) -> None:
+        self._service = service
         self._ledger = ledger
         self._from, self._until = KILLS_START * seconds, KILLS_END * seconds
         self._names = cycle(("web", "worker"))
@@ -115,23 +117,23 @@ class ProcessKiller:
             return
         name = next(self._names)
         pid = self._oldest(name)
-        self._ledger.note_kill(name, pid)
+        self._ledger.record_kill(name, pid)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
     def _oldest(self, name: str) -> int:
         if name == "web":
-            return web_processes(self._ground.live)[0]
-        started = children(self._ground.live.pid)
+            return web_processes(self._service.live)[0]
+        started = children(self._service.live.pid)
         return next(pid for pid, words in started if "web.jobs.worker" in words)
 
 
 def build_keepers(
-    ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts, seconds: float
+    service: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts, seconds: float
 ) -> list[SoakVisitor]:
     """Return the clerk and the killer."""
     every = max((KILLS_END - KILLS_START) * seconds / _KILL_COUNT, _MIN_SECONDS_BETWEEN_KILLS)
     return [
-        SoakVisitor(name="clerk", every=30.0, turn=build_clerk(ground, titles, seconds)),
-        SoakVisitor(name="killer", every=every, turn=ProcessKiller(ground, ledger, seconds).turn),
+        SoakVisitor(name="clerk", every=30.0, turn=build_alert_checker(service, titles, seconds)),
+        SoakVisitor(name="killer", every=every, turn=ProcessKiller(service, ledger, seconds).turn),
     ]

@@ -64,7 +64,7 @@ class ResponseLedger:
                     WrongResponse(at=end, what=what, said=words, after_kill=after_kill)
                 )
 
-    def note_kill(self, name: str, pid: int) -> None:
+    def record_kill(self, name: str, pid: int) -> None:
         """Record that a process is about to be killed."""
         with self._lock:
             self.kills.append(ProcessKill(at=self.now, name=name, pid=pid))
@@ -129,7 +129,7 @@ class ExpectedPages:
         with self._lock:
             self.due.add((person, title))
 
-    def doubt(self, person: str, title: str) -> None:
+    def expect_possibly(self, person: str, title: str) -> None:
         """Record that it is uncertain whether a user is paged."""
         with self._lock:
             self.possible.add((person, title))
@@ -155,6 +155,6 @@ class ExpectedPages:
         return sorted(key for key, count in self.sent.items() if count > 1)
 
     @property
-    def not_due(self) -> list[tuple[str, str]]:
+    def unexpected(self) -> list[tuple[str, str]]:
         """Pages that were sent but not expected."""
         return sorted(set(self.sent) - self.due - self.possible)

@@ -10,8 +10,8 @@ from typing import Any
 
 from bench.alert_bodies import build_metrics_webhook
 from bench.soak.callers import RecordingClient, SoakVisitor, WrongResponseError
-from bench.soak.ground import SECOND_STEP_SECONDS, USER_COUNT, SoakService
 from bench.soak.ledger import AcceptedAlerts, ResponseLedger
+from bench.soak.soak_service import SECOND_STEP_SECONDS, USER_COUNT, SoakService
 from domain.core.clock import read_system_clock
 from tests.support.alerts.senders import JSON, Endpoint
 from tests.support.alerts.senders import item as item_of
@@ -29,9 +29,11 @@ _ACKNOWLEDGED_AFTER, _RESOLVED_SECONDS = 10.0, SECOND_STEP_SECONDS + 45.0
 class ScriptSender:
     """Sends single alerts: when they start, a second time, and when they are resolved."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
-        self._caller = RecordingClient(ground.live.url, ledger)
-        self._endpoint = ground.script
+    def __init__(
+        self, service: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
+    ) -> None:
+        self._caller = RecordingClient(service.live.url, ledger)
+        self._endpoint = service.script
         self._titles = titles
         self._numbers = count(1)
         self._sent: deque[str] = deque()
@@ -55,9 +57,11 @@ class ScriptSender:
 class WebhookSender:
     """Sends webhooks with many alerts that fire and are resolved later."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
-        self._caller = RecordingClient(ground.live.url, ledger)
-        self._endpoint = ground.monitor
+    def __init__(
+        self, service: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
+    ) -> None:
+        self._caller = RecordingClient(service.live.url, ledger)
+        self._endpoint = service.monitor
         self._titles = titles
         self._numbers = count(1)
         self._sent: deque[dict[str, Any]] = deque()
@@ -104,11 +108,13 @@ class PagingSender:
     acknowledged alerts are not sent.
     """
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
-        self._caller = RecordingClient(ground.live.url, ledger)
-        self._ground = ground
+    def __init__(
+        self, service: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
+    ) -> None:
+        self._caller = RecordingClient(service.live.url, ledger)
+        self._service = service
         self._titles = titles
-        self._pages = ground.postbox.pages
+        self._pages = service.postbox.pages
         self._numbers = count(1)
         self._open: list[_PagingAlert] = []
         #: Alerts that have been acknowledged, or will stay unacknowledged.
@@ -129,7 +135,7 @@ class PagingSender:
     def leave(self) -> None:
         """Record that the remaining open alerts may page the second user."""
         for each in self._open:
-            self._pages.doubt(self._person(each.number, 2), _format_title(each.number))
+            self._pages.expect_possibly(self._person(each.number, 2), _format_title(each.number))
 
     def _is_known(self, paging: _PagingAlert, *, steps: int) -> bool:
         number = paging.number
@@ -139,7 +145,7 @@ class PagingSender:
         )
 
     def _person(self, number: int, step: int) -> str:
-        return self._ground.people[(number + step - 1) % USER_COUNT].username
+        return self._service.people[(number + step - 1) % USER_COUNT].username
 
     def _send(self, number: int) -> None:
         title = _format_title(number)
@@ -147,7 +153,7 @@ class PagingSender:
             answer = self._post("paging alert, new", _build_item(number))
         except WrongResponseError:
             for step in (1, 2):
-                self._pages.doubt(self._person(number, step), title)
+                self._pages.expect_possibly(self._person(number, step), title)
             raise
         self._titles.accept([title])
         self._pages.expect(self._person(number, 1), title)
@@ -162,21 +168,21 @@ class PagingSender:
         self._left.append(paging)
         second = self._person(paging.number, 2)
         if paging.age > SECOND_STEP_SECONDS - _ACKNOWLEDGED_AFTER:
-            self._pages.doubt(second, _format_title(paging.number))
-        project = self._ground.pager.project.replace("/", "%2F")
+            self._pages.expect_possibly(second, _format_title(paging.number))
+        project = self._service.pager.project.replace("/", "%2F")
         try:
             self._caller.ask(
                 "paging alert, acknowledged",
                 "PUT",
                 f"/api/v4/projects/{project}/alert_management_alerts/{paging.iid}",
                 json={"status": "acknowledged"},
-                headers={"Authorization": f"Bearer {self._ground.token}"},
+                headers={"Authorization": f"Bearer {self._service.token}"},
             )
         except WrongResponseError:
-            self._pages.doubt(second, _format_title(paging.number))
+            self._pages.expect_possibly(second, _format_title(paging.number))
 
     def _post(self, what: str, item: Mapping[str, Any]) -> list[dict[str, Any]]:
-        endpoint = self._ground.pager
+        endpoint = self._service.pager
         headers = {"Content-Type": JSON, **endpoint.bearer}
         answer = self._caller.ask(
             what, "POST", endpoint.path, data=webhook_of(item), headers=headers
@@ -217,12 +223,12 @@ def _posted(caller: RecordingClient, what: str, endpoint: Endpoint, body: bytes)
 
 
 def build_senders(
-    ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
+    service: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
 ) -> list[SoakVisitor]:
     """Return all senders."""
-    pager = PagingSender(ground, ledger, titles)
+    pager = PagingSender(service, ledger, titles)
     return [
-        SoakVisitor(name="script", every=0.7, turn=ScriptSender(ground, ledger, titles).turn),
-        SoakVisitor(name="monitor", every=6.0, turn=WebhookSender(ground, ledger, titles).turn),
+        SoakVisitor(name="script", every=0.7, turn=ScriptSender(service, ledger, titles).turn),
+        SoakVisitor(name="monitor", every=6.0, turn=WebhookSender(service, ledger, titles).turn),
         SoakVisitor(name="pager", every=4.0, turn=pager.turn, leave=pager.leave),
     ]

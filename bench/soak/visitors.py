@@ -9,14 +9,14 @@ from itertools import count, cycle
 from time import monotonic, sleep
 
 from bench.soak.callers import RecordingClient, SoakVisitor, WrongResponseError
-from bench.soak.ground import SoakService
 from bench.soak.ledger import ResponseLedger
+from bench.soak.soak_service import SoakService
 from tests.faults.slow_clients import KINDS, trickling
 from tests.support.accounts.people import Person, open_browser
 from tests.support.oauth.device_wire import DEVICE_GRANT
-from tests.support.oauth.oauth_wire import landing
+from tests.support.oauth.oauth_wire import parse_redirect
 from tests.support.wire.html_forms import form_with
-from tests.support.wire.kept_connection import KeptConnection, asked
+from tests.support.wire.kept_connection import KeptConnection, build_request_head
 
 _DEVICE_SECONDS = 5.5
 _REFRESHES_PER_CODE = 5
@@ -33,11 +33,11 @@ def _build_bearer_header(token: str) -> dict[str, str]:
 class ApplicationVisitor:
     """An application that gets codes for a user, and uses the tokens until it revokes them."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
-        self._client = ground.client
-        browser = open_browser(ground.live, ground.owner)
-        self._browser = RecordingClient(ground.live.url, ledger, browser)
-        self._server = RecordingClient(ground.live.url, ledger)
+    def __init__(self, service: SoakService, ledger: ResponseLedger) -> None:
+        self._client = service.client
+        browser = open_browser(service.live, service.owner)
+        self._browser = RecordingClient(service.live.url, ledger, browser)
+        self._server = RecordingClient(service.live.url, ledger)
         self._access = self._refresh = ""
         self._refreshes = 0
 
@@ -74,7 +74,7 @@ class ApplicationVisitor:
         page = self._browser.ask(
             "authorization", "GET", "/oauth/authorize", good=(302,), params=parameters
         )
-        code = landing(page)["code"]
+        code = parse_redirect(page)["code"]
         redirect = {"redirect_uri": self._client.redirect_uri}
         self._take("code exchange", grant_type="authorization_code", code=code, **redirect)
         self._refreshes = 0
@@ -108,11 +108,11 @@ class ApplicationVisitor:
 class DeviceVisitor:
     """A television that a user connects with its code."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
-        self._client_id = ground.device.client_id
-        self._set = RecordingClient(ground.live.url, ledger)
-        browser = open_browser(ground.live, ground.owner)
-        self._browser = RecordingClient(ground.live.url, ledger, browser)
+    def __init__(self, service: SoakService, ledger: ResponseLedger) -> None:
+        self._client_id = service.device.client_id
+        self._set = RecordingClient(service.live.url, ledger)
+        browser = open_browser(service.live, service.owner)
+        self._browser = RecordingClient(service.live.url, ledger, browser)
 
     def turn(self) -> None:
         """Request a code, enter and approve it, and get tokens."""
@@ -147,9 +147,9 @@ class PageVisitor:
     """A signed-in user who opens one page after the other."""
 
     def __init__(
-        self, ground: SoakService, ledger: ResponseLedger, person: Person, paths: list[str]
+        self, service: SoakService, ledger: ResponseLedger, person: Person, paths: list[str]
     ) -> None:
-        self._caller = RecordingClient(ground.live.url, ledger, open_browser(ground.live, person))
+        self._caller = RecordingClient(service.live.url, ledger, open_browser(service.live, person))
         self._paths = cycle(paths)
 
     def turn(self) -> None:
@@ -160,8 +160,8 @@ class PageVisitor:
             self._caller.ask("alert page", "GET", alert[1])
 
 
-def _list_member_pages(ground: SoakService) -> list[str]:
-    project, paging = ground.script.project, ground.pager.project
+def _list_member_pages(service: SoakService) -> list[str]:
+    project, paging = service.script.project, service.pager.project
     return [
         "/",
         f"/{project}",
@@ -182,7 +182,7 @@ def _list_member_pages(ground: SoakService) -> list[str]:
         "/help",
         "/help/releases",
         "/help/guides/alertmanager",
-        f"/{ground.git_project}",
+        f"/{service.git_project}",
     ]
 
 
@@ -204,17 +204,17 @@ class GitVisitor:
 
     _PUSHES_OF = 4
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
-        self._ground = ground
+    def __init__(self, service: SoakService, ledger: ResponseLedger) -> None:
+        self._service = service
         self._ledger = ledger
         self._numbers = count(1)
 
     def turn(self) -> None:
         """Clone the repository, and push every fourth time."""
-        git, number = self._ground.git, next(self._numbers)
+        git, number = self._service.git, next(self._numbers)
         into = f"clone-{number}"
         try:
-            cloned = ("clone", "--quiet", git.url(self._ground.git_project), into)
+            cloned = ("clone", "--quiet", git.url(self._service.git_project), into)
             if not self._run("git clone", *cloned) or number % self._PUSHES_OF:
                 return
             work = git.home / into
@@ -226,7 +226,7 @@ class GitVisitor:
 
     def _run(self, what: str, *arguments: str) -> bool:
         began = monotonic()
-        done = self._ground.git.run(*arguments)
+        done = self._service.git.run(*arguments)
         is_right = done.status == 0
         said = "done" if is_right else f"{done.status}: {done.said}"
         self._ledger.note(what, said, took=monotonic() - began, is_right=is_right)
@@ -236,24 +236,24 @@ class GitVisitor:
 class CommandVisitor:
     """An operator who runs commands while the service is running."""
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
-        self._ground = ground
+    def __init__(self, service: SoakService, ledger: ResponseLedger) -> None:
+        self._service = service
         self._ledger = ledger
         self._commands = cycle(
             (
                 ("prune",),
-                ("alerts", "list", ground.pager.project),
+                ("alerts", "list", service.pager.project),
                 ("prune",),
                 ("users", "list"),
                 ("prune",),
-                ("integrations", "list", ground.pager.project),
+                ("integrations", "list", service.pager.project),
             )
         )
 
     def turn(self) -> None:
         """Run the next command."""
         command, began = next(self._commands), monotonic()
-        live = self._ground.live
+        live = self._service.live
         done = subprocess.run(
             [live.python, "gatebell.py", *command],
             cwd=live.code,
@@ -276,10 +276,10 @@ class HostileVisitor:
 
     _LARGE = b"x" * 300_000
 
-    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
-        self._ground = ground
+    def __init__(self, service: SoakService, ledger: ResponseLedger) -> None:
+        self._service = service
         self._ledger = ledger
-        self._caller = RecordingClient(ground.live.url, ledger)
+        self._caller = RecordingClient(service.live.url, ledger)
         self._turns = cycle(
             (self._wrong_password, self._wrong_token, self._garbage, self._bad_bodies)
         )
@@ -291,7 +291,7 @@ class HostileVisitor:
     def trickle(self) -> None:
         """Start requests of all kinds, and send them one byte at a time."""
         for said in KINDS.values():
-            with trickling(self._ground.live.port, said(self._ground.script), 2, pause=0.5):
+            with trickling(self._service.live.port, said(self._service.script), 2, pause=0.5):
                 sleep(3)
         self._ledger.note("slow requests, byte by byte", "closed")
 
@@ -299,7 +299,7 @@ class HostileVisitor:
         self._caller.session.cookies.clear()
         page = self._caller.ask("sign-in page", "GET", "/users/sign_in")
         form = form_with(page, "password")
-        fields = form.filled(login=self._ground.owner.username, password=_WRONG_VALUE)
+        fields = form.filled(login=self._service.owner.username, password=_WRONG_VALUE)
         path = form.action or "/users/sign_in"
         self._caller.ask("wrong password", "POST", path, good=(200, 401, 422), data=fields)
 
@@ -312,24 +312,28 @@ class HostileVisitor:
         self._caller.ask("wrong client", "POST", "/oauth/token", good=(400, 401), data=form)
 
     def _garbage(self) -> None:
-        for said in (b"\x16\x03\x01garbage\r\n\r\n", asked("/" + "x" * 9000), b"GET\r\n\r\n"):
-            with KeptConnection(self._ground.live.port) as connection:
+        for said in (
+            b"\x16\x03\x01garbage\r\n\r\n",
+            build_request_head("/" + "x" * 9000),
+            b"GET\r\n\r\n",
+        ):
+            with KeptConnection(self._service.live.port) as connection:
                 connection.socket.sendall(said)
                 answered = connection.rest().split(b"\r\n")[0].decode("latin-1")
             is_right = answered[:12] in {"HTTP/1.1 400", "HTTP/1.1 414", ""}
             self._ledger.note("malformed request", answered[9:12] or "closed", is_right=is_right)
 
     def _bad_bodies(self) -> None:
-        path, headers = self._ground.script.path, self._ground.script.bearer
+        path, headers = self._service.script.path, self._service.script.bearer
         for body, good in ((b"{", 400), (self._LARGE, 413), (b"\xff" * 99, 400)):
             given = {**headers, "Content-Type": "application/json"}
             self._caller.ask("invalid body", "POST", path, good=(good,), data=body, headers=given)
 
 
-def _build_check_visitor(ground: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
+def _build_check_visitor(service: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     sizes = cycle((30, 30, 30, 3_000))
-    caller = RecordingClient(ground.live.url, ledger)
+    caller = RecordingClient(service.live.url, ledger)
 
     def turn() -> None:
         body = {"name": "deploy.sh", "content": line * next(sizes)}
@@ -340,26 +344,26 @@ def _build_check_visitor(ground: SoakService, ledger: ResponseLedger) -> Callabl
     return turn
 
 
-def _build_ping_visitor(ground: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
-    caller = RecordingClient(ground.live.url, ledger)
-    return lambda: (caller.ask("heartbeat", "POST", ground.job.url), None)[1]
+def _build_ping_visitor(service: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
+    caller = RecordingClient(service.live.url, ledger)
+    return lambda: (caller.ask("heartbeat", "POST", service.job.url), None)[1]
 
 
-def build_visitors(ground: SoakService, ledger: ResponseLedger) -> list[SoakVisitor]:
+def build_visitors(service: SoakService, ledger: ResponseLedger) -> list[SoakVisitor]:
     """Return all visitors."""
-    stranger = HostileVisitor(ground, ledger)
-    member = PageVisitor(ground, ledger, ground.owner, _list_member_pages(ground))
-    admin = PageVisitor(ground, ledger, ground.admin, _ADMINISTRATOR_PAGES)
-    applications = [ApplicationVisitor(ground, ledger) for _ in range(2)]
+    stranger = HostileVisitor(service, ledger)
+    member = PageVisitor(service, ledger, service.owner, _list_member_pages(service))
+    admin = PageVisitor(service, ledger, service.admin, _ADMINISTRATOR_PAGES)
+    applications = [ApplicationVisitor(service, ledger) for _ in range(2)]
     return [
         *(SoakVisitor(name="application", every=1.5, turn=each.turn) for each in applications),
-        SoakVisitor(name="device", every=8.0, turn=DeviceVisitor(ground, ledger).turn),
+        SoakVisitor(name="device", every=8.0, turn=DeviceVisitor(service, ledger).turn),
         SoakVisitor(name="member", every=1.0, turn=member.turn),
         SoakVisitor(name="administrator", every=3.0, turn=admin.turn),
-        SoakVisitor(name="developer", every=12.0, turn=GitVisitor(ground, ledger).turn),
-        SoakVisitor(name="operator", every=45.0, turn=CommandVisitor(ground, ledger).turn),
-        SoakVisitor(name="checker", every=6.0, turn=_build_check_visitor(ground, ledger)),
-        SoakVisitor(name="job", every=5.0, turn=_build_ping_visitor(ground, ledger)),
+        SoakVisitor(name="developer", every=12.0, turn=GitVisitor(service, ledger).turn),
+        SoakVisitor(name="operator", every=45.0, turn=CommandVisitor(service, ledger).turn),
+        SoakVisitor(name="checker", every=6.0, turn=_build_check_visitor(service, ledger)),
+        SoakVisitor(name="job", every=5.0, turn=_build_ping_visitor(service, ledger)),
         SoakVisitor(name="stranger", every=3.0, turn=stranger.turn),
         SoakVisitor(name="slow stranger", every=60.0, turn=stranger.trickle),
     ]

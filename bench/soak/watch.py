@@ -15,7 +15,7 @@ from bench.processes import (
     read_busy_seconds,
     read_proportional_mib,
 )
-from bench.soak.ground import SoakService
+from bench.soak.soak_service import SoakService
 from models import (
     AccessToken,
     Alert,
@@ -107,17 +107,17 @@ class Measurement:
     machine: float
 
 
-def measure_service(ground: SoakService, seconds: float, *, counts: bool) -> Measurement:
+def measure_service(service: SoakService, seconds: float, *, counts: bool) -> Measurement:
     """Measure a service; rows and queues are counted only on request because that takes longer."""
-    connections, rows, queues = _count_stored(ground.live) if counts else (0, {}, {})
+    connections, rows, queues = _count_stored(service.live) if counts else (0, {}, {})
     return Measurement(
         seconds=seconds,
-        processes=dict(_iterate_uses(ground.live.pid)),
+        processes=dict(_iterate_uses(service.live.pid)),
         connections=connections,
         rows=rows,
         queues=queues,
-        messages=ground.postbox.pages.messages,
-        processor=measure_processor_seconds(ground.live.pid),
+        messages=service.postbox.pages.messages,
+        processor=measure_processor_seconds(service.live.pid),
         machine=read_busy_seconds(),
     )
 

@@ -128,7 +128,7 @@ def flash_batch_result(batch: BatchView) -> None:
 def flash_with_undo(text: str, batch: BatchView, *, iid: int | None = None) -> None:
     """Show a result with a button that undoes the change (templates/layout.html).
 
-    `iid` is the alert on whose page the change was made, if it was not made in a list.
+    `iid` is the number of the alert if the change was made on the page of an alert, not in a list.
     """
     if batch.can_be_undone:
         flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id, alert=iid))

@@ -101,7 +101,7 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
 
 
 def _find_user_id(user: str) -> int:
-    """Return the ID of the user with an ID or username, or 0 if there is no such user."""
+    """Return the ID of the user with the given ID or username, or 0 if no such user exists."""
     number = parse_id(user)
     if number is not None or "@" in user:  # an email address would reveal its owner
         return number or 0

@@ -99,7 +99,7 @@ class MemberPages:
         return self.redirect_to_list(_anchor="invitations")
 
     def redirect_to_list(self, **more: str) -> ResponseReturnValue:
-        """Redirect to the same part of the list, and to a row in it."""
+        """Redirect to the list with its current page and filters, and to a row in it."""
         part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 

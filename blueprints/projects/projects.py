@@ -251,7 +251,7 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
 
 
 def _count_alerts_by_hour(shown: Iterable[ProjectView]) -> Mapping[int, Sequence[int]]:
-    """Return the alerts of the last 24 hours of the projects whose alerts the user can see."""
+    """Count the alerts of the last 24 hours in each project whose alerts the user can see."""
     ids = [each.id for each in shown if each.shows_alerts]
     return count_alerts_by_hour(ids, session=db.session(), now=get_current_time())
 

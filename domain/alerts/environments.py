@@ -79,7 +79,7 @@ class EnvironmentFilter:
 
 
 def check_environment_search(search: str) -> None:
-    """Raise InvalidError if a search is too short."""
+    """Check that a search text is long enough. Raise InvalidError if it is too short."""
     if search and len(search) < MIN_ENVIRONMENT_SEARCH_LENGTH:
         message = f"The search must have at least {MIN_ENVIRONMENT_SEARCH_LENGTH} characters."
         raise InvalidError(message, field="search")

@@ -17,7 +17,7 @@ from domain.core.database.rows import update_rows
 from domain.core.hosts import MAX_HOST_REPORT_AGE, HostReport, list_running_hosts
 from domain.core.keyring import Keyring, UndecipherableError
 
-#: Number of rows read at a time, because the outbox may be large.
+#: Maximum number of rows that are read at a time, because the outbox may be large.
 _BATCH_SIZE = 1_000
 #: Encrypted columns by kind. Some of them may be empty.
 _ENCRYPTED_COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = {

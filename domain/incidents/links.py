@@ -81,7 +81,7 @@ def find_incidents_by_fingerprint(
 
 
 def check_not_in_open_incident(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
-    """Raise ConflictError if an open incident already contains one of the alerts."""
+    """Check that no open incident contains one of the alerts. Raise ConflictError if one does."""
     taken = find_open_incidents_of_alerts([alert.id for alert in alerts], session=session)
     for alert in alerts:
         if alert.id in taken:

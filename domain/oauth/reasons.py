@@ -200,7 +200,7 @@ NOT_IN_ALLOWED_GROUPS = Rejection(
     reason=USER_OUTSIDE_GROUPS,
 )
 
-#: Reasons that every grant or endpoint may give: all reasons of this module.
+#: Reasons of errors that all grants and endpoints can return.
 SHARED_REASONS = tuple(each for each in [*globals().values()] if isinstance(each, RejectionReason))
 #: Default reasons by error code, for errors without a reason of their own.
 REASONS_BY_ERROR = {

@@ -25,7 +25,7 @@ _SEARCH_COLUMNS = (
     build_search_text(User.username, User.username_key),
     build_search_text(User.name, User.name_key),
 )
-#: Number of suggested people, and of memberships that are considered for them.
+#: Maximum number of suggested people, and of memberships that are searched for them.
 _MAX_CANDIDATES, _MAX_CONSIDERED = 200, 1_000
 
 

@@ -191,7 +191,7 @@ class InvitationQuery(OffsetQuery, GitLabQuery):
 
 
 def _remove_repeated_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first of the addresses that differ only in case, in their original order."""
+    """Remove addresses that differ from an earlier address only in case."""
     first: dict[str, str] = {}
     for each in addresses:
         first.setdefault(fold_text(each), each)

@@ -53,7 +53,7 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 def compare_report(
     work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
 ) -> tuple[PreviousFigures | None, Mapping[str, int]]:
-    """Return the figures of the period before, and the seconds on call by username."""
+    """Return the figures of the preceding period, and the seconds that each user was on call."""
     period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
     previous = find_previous_figures(work, holder, period, zone)
     return previous, measure_on_call_time(work, holder, period)

@@ -1,4 +1,4 @@
-"""Compares a report with the period before it, and measures the time that users were on call."""
+"""Compares a report with the preceding period, and measures the time that users were on call."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 class PreviousFigures(NamedTuple):
-    """The figures of the period before a report."""
+    """The figures of the period that precedes a report."""
 
     #: Name of the period, such as `the 7 days before`.
     name: str
@@ -38,10 +38,10 @@ class PreviousFigures(NamedTuple):
 def find_previous_figures(
     work: UnitOfWork, holder: ProjectOrGroup, period: Period, time_zone: str
 ) -> PreviousFigures | None:
-    """Return the figures of the period before a report, or None without earlier data.
+    """Return the figures of the preceding period, or None if its data are missing or incomplete.
 
-    The period before starts whole days earlier, so that a night is compared with the night before.
-    A period that has not ended is compared with the same part of the period before.
+    The preceding period starts whole days earlier, so that a night is compared with the night
+    before. A period that has not ended is compared with the same part of the preceding period.
     """
     if period.start >= work.now:
         return None
@@ -66,9 +66,9 @@ def find_previous_figures(
 
 
 def _shift_back(period: Period, time_zone: str, now: datetime) -> tuple[str, Period]:
-    """Return the name and the times of the period whole days before a period.
+    """Return the name and the times of the preceding period.
 
-    If the period ends after `now`, the period before ends as long before its own end.
+    If the period ends after `now`, the preceding period is shortened by the same time.
     """
     place, until = get_zone(time_zone), min(period.end, now)
     start, end, cut = (convert_to_local(each, place) for each in (period.start, period.end, until))
@@ -82,9 +82,9 @@ def _shift_back(period: Period, time_zone: str, now: datetime) -> tuple[str, Per
 def measure_on_call_time(
     work: UnitOfWork, holder: ProjectOrGroup, period: Period
 ) -> Mapping[str, int]:
-    """Return the seconds on call in a period until now, by username, added over all schedules.
+    """Return the seconds that each user has been on call in a period, by username.
 
-    The schedules of the project or group and of the groups above it count.
+    The times in all schedules of the project or group, and of the groups above it, are added up.
     """
     schedules = list_all_schedules(work, holder, with_groups_above=True)
     until = Period(period.start, min(period.end, work.now))

@@ -131,7 +131,7 @@ class ReportFigures:
         first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
         if first is not None:
             self._acknowledged[first.by] += 1
-        bucket = self._trend[self.buckets.find(alert.started_at)]
+        bucket = self._trend[self.buckets.find_index(alert.started_at)]
         for lengths in (self._durations_by_severity[alert.severity], bucket):
             lengths.count_alert(alert, first)
 

@@ -17,7 +17,7 @@ MAX_UNATTENDED_DURATION = timedelta(minutes=10)
 _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minutes"
 
 
-#: Share of alerts that people act on if the alerts are needed.
+#: Minimum share of alerts that people act on if the alerts of a rule are needed.
 _MIN_NEEDED_SHARE = 0.4
 #: Quantile of the normal distribution for a one-sided confidence of 90%.
 _CONFIDENCE_QUANTILE = 1.2816

@@ -32,6 +32,6 @@ class TimeBuckets:
             self.starts.append(start)
             day += _DAY if self.unit is TrendUnit.DAY else 7 * _DAY
 
-    def find(self, moment: datetime) -> int:
+    def find_index(self, moment: datetime) -> int:
         """Return the index of the bucket that contains a time."""
         return max(bisect_right(self.starts, moment) - 1, 0)

@@ -1,5 +1,5 @@
-// The alert list: keys, choosing several, and fresh rows without a reload. The page works without
-// it, and with it nothing moves that somebody is pointing at, typing into or reading.
+// Adds keyboard shortcuts, selection of several alerts, and automatic updates to the alert list. The
+// list also works without this script. Updates do not move rows that the user points at or reads.
 "use strict";
 
 const bulk = document.getElementById("change-several");
@@ -16,19 +16,19 @@ const chosen = () => rows().filter((row) => box(row)?.checked);
 const current = () => rows().findIndex((row) => row.contains(document.activeElement));
 const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
-// What a key did is said where nobody has to look for it.
+// Messages about the result of a key
 
 let toastTimer = 0;
 
-function say(words) {
+function showMessage(words) {
   toast.textContent = words;
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
 }
 
-// Choosing
+// Selection
 
-function showChosen() {
+function showSelection() {
   if (!bulk) return;
   const all = rows().length;
   const count = chosen().length;
@@ -44,17 +44,17 @@ function showChosen() {
   for (const button of bulk.querySelectorAll("button")) button.disabled = !count && !isEvery;
 }
 
-function chooseEach(isChosen) {
+function selectEach(isChosen) {
   for (const row of rows()) box(row).checked = isChosen;
   if (every && !isChosen) every.querySelector("input").checked = false;
-  showChosen();
+  showSelection();
 }
 
 if (bulk) {
   chooseAll.hidden = false;
-  chooseAll.addEventListener("change", (event) => chooseEach(event.target.checked));
+  chooseAll.addEventListener("change", (event) => selectEach(event.target.checked));
   document.addEventListener("change", (event) => {
-    if (event.target.closest(".pick, .every")) showChosen();
+    if (event.target.closest(".pick, .every")) showSelection();
   });
 }
 
@@ -63,69 +63,69 @@ if (bulk) {
 function go(step) {
   const all = rows();
   if (!all.length) {
-    say("This list has no alerts.");
+    showMessage("This list has no alerts.");
     return;
   }
   const wanted = current() + step;
   const next = Math.min(all.length - 1, Math.max(0, wanted));
   link(all[next]).focus();
-  if (wanted >= all.length) say("This is the last alert on this page.");
-  else if (wanted < 0 && step < 0) say("This is the first alert on this page.");
+  if (wanted >= all.length) showMessage("This is the last alert on this page.");
+  else if (wanted < 0 && step < 0) showMessage("This is the first alert on this page.");
 }
 
 function choose() {
   const row = rows()[current()];
   if (!row || !box(row)) {
-    say("Press j or k to go to an alert first.");
+    showMessage("Press j or k to go to an alert first.");
     return;
   }
   box(row).checked = !box(row).checked;
-  showChosen();
-  say(`${counted(chosen().length, "alert")} selected`);
+  showSelection();
+  showMessage(`${counted(chosen().length, "alert")} selected`);
 }
 
 const DOING = {
   acknowledged: "Acknowledging", resolved: "Resolving", ignored: "Ignoring", triggered: "Reopening",
 };
 
-// A letter works on what is chosen, or else on the alert that has the focus.
-function give(status) {
+// Changes the status of the selected alerts, or of the alert that has the focus if none is selected.
+function changeStatus(status) {
   if (!bulk) return;
   const row = rows()[current()];
   if (!chosen().length && row) box(row).checked = true;
-  showChosen();
+  showSelection();
   if (!chosen().length) {
-    say("Press j or k to go to an alert first, and x to select it.");
+    showMessage("Press j or k to go to an alert first, and x to select it.");
     return;
   }
   remember();
-  say(`${DOING[status]} ${counted(chosen().length, "alert")} …`);
+  showMessage(`${DOING[status]} ${counted(chosen().length, "alert")} …`);
   bulk.requestSubmit(bulk.querySelector(`[value=${status}]`));
 }
 
-// Held down, the keys that go on repeat (keys.js).
+// The keys j and k repeat while they are held down (keys.js).
 const next = Object.assign(() => go(1), { repeats: true });
 const previous = Object.assign(() => go(-1), { repeats: true });
 pageKeys.add({
   j: next,
   k: previous,
   x: choose,
-  a: () => give("acknowledged"),
-  r: () => give("resolved"),
-  i: () => give("ignored"),
-  o: () => give("triggered"),
-  n: () => { if (pending) showPending(); else say("No new alerts."); },
+  a: () => changeStatus("acknowledged"),
+  r: () => changeStatus("resolved"),
+  i: () => changeStatus("ignored"),
+  o: () => changeStatus("triggered"),
+  n: () => { if (pending) showPending(); else showMessage("No new alerts."); },
   "/": () => document.getElementById("search").focus(),
 });
 
-// Which row the focus is in shows on the whole row, not on the link alone.
+// Highlights the whole row that contains the focus, not only the focused link.
 function markCurrent() {
   const here = current();
   rows().forEach((row, index) => row.toggleAttribute("data-current", index === here));
 }
 document.addEventListener("focusin", markCurrent);
 
-// Who changed alerts by a key goes on at the position where they were.
+// After a key has changed alerts, the next page sets the focus to the same position in the list.
 
 const POSITION = `alerts at ${location.pathname}`;
 
@@ -133,7 +133,7 @@ function remember() {
   try {
     sessionStorage.setItem(POSITION, String(Math.max(0, current())));
   } catch {
-    // Then they start at the top.
+    // Without session storage, the focus starts at the top of the list.
   }
 }
 
@@ -146,15 +146,15 @@ function resume() {
     const row = all[Math.min(all.length - 1, Number(position))];
     if (row) link(row).focus();
   } catch {
-    // As above.
+    // Without session storage, there is no stored position.
   }
 }
 
-// Fresh rows: if something has changed (live.js), the list alone is asked for. Rows that stay are
-// changed in place; others come and go at once only if nobody is at the list, and else when they ask
-// for it.
+// Updates: when the page has changed (live.js), the script requests only the list. Rows that remain in
+// the list are updated in place. Rows are added and removed immediately if the user is not using the
+// list. Otherwise, a button appears that adds and removes them.
 
-//: How long a pointer that lies still counts as somebody who reads.
+// Time in milliseconds during which a pointer that does not move counts as reading.
 const READS_FOR = 30000;
 let pending = null;
 let pointedAt = 0;
@@ -167,18 +167,18 @@ function listAddress() {
   return address;
 }
 
-function isRead() {
+function isInUse() {
   const list = part("alert-rows");
   const isPointedAt = Date.now() - pointedAt < READS_FOR && list.matches(":hover");
   return pageKeys.isHelpOpen() || isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
 function changeInPlace(row, fresh) {
-  if (live.gist(row) === live.gist(fresh)) return;
+  if (live.getComparableHtml(row) === live.getComparableHtml(fresh)) return;
   [...row.children].forEach((cell, index) => {
     const other = fresh.children[index];
     const isKept = cell.matches(".pick") || cell.contains(document.activeElement);
-    if (!isKept && live.gist(cell) !== live.gist(other)) cell.replaceWith(other.cloneNode(true));
+    if (!isKept && live.getComparableHtml(cell) !== live.getComparableHtml(other)) cell.replaceWith(other.cloneNode(true));
   });
 }
 
@@ -186,7 +186,7 @@ function byKey(root) {
   return new Map([...root.querySelectorAll("[data-alert-row]")].map((row) => [row.dataset.alertRow, row]));
 }
 
-function putAside(fresh, now, then) {
+function offerUpdate(fresh, now, then) {
   const added = [...then.keys()].filter((key) => !now.has(key)).length;
   for (const [key, row] of now) row.toggleAttribute("data-gone", !then.has(key));
   held.textContent = added ? `Show ${counted(added, "new alert")}` : "Show changes";
@@ -195,14 +195,14 @@ function putAside(fresh, now, then) {
   pending = fresh;
 }
 
-// Who has scrolled into the list keeps the first row that they see where it is.
+// Returns the first visible row if the user has scrolled into the list. An update keeps its position.
 function firstInView() {
   if (part("alert-rows").getBoundingClientRect().top >= 0) return null;
   const edge = document.querySelector(".list-tools").getBoundingClientRect().bottom;
   return rows().find((row) => row.getBoundingClientRect().top >= edge) ?? null;
 }
 
-function put(fresh) {
+function applyUpdate(fresh) {
   const list = part("alert-rows");
   const focus = document.activeElement.closest?.("[data-alert-row]")?.dataset.alertRow;
   const kept = new Set(chosen().map((row) => row.dataset.alertRow));
@@ -218,7 +218,7 @@ function put(fresh) {
   pending = null;
   held.hidden = true;
   markCurrent();
-  showChosen();
+  showSelection();
   news.textContent = "The list was updated.";
 }
 
@@ -230,7 +230,7 @@ function putRange(fresh) {
 }
 
 function showPending() {
-  if (pending) put(pending);
+  if (pending) applyUpdate(pending);
 }
 held.addEventListener("click", showPending);
 
@@ -245,7 +245,7 @@ function showTabs(fresh) {
 function show(fresh) {
   const list = part("alert-rows");
   showTabs(fresh);
-  if (live.gist(list) === live.gist(part("alert-rows", fresh))) {
+  if (live.getComparableHtml(list) === live.getComparableHtml(part("alert-rows", fresh))) {
     putRange(fresh);
     pending = null;
     held.hidden = true;
@@ -254,11 +254,11 @@ function show(fresh) {
   const [now, then] = [byKey(list), byKey(part("alert-rows", fresh))];
   for (const [key, row] of now) if (then.has(key)) changeInPlace(row, then.get(key));
   if (now.size && String([...now.keys()]) === String([...then.keys()])) putRange(fresh);
-  else if (isRead()) putAside(fresh, now, then);
-  else put(fresh);
+  else if (isInUse()) offerUpdate(fresh, now, then);
+  else applyUpdate(fresh);
 }
 
-// live.js asks whether anything has changed.
+// live.js calls this function when the page has changed.
 live.update = async () => {
   if (!pageKeys.isHelpOpen()) show(await live.fetchPage(listAddress()));
 };
@@ -267,7 +267,7 @@ for (const kind of ["pointermove", "pointerdown"]) {
   document.addEventListener(kind, () => { pointedAt = Date.now(); }, { passive: true });
 }
 
-// A browser that comes back to this page may have kept the boxes as they were.
-window.addEventListener("pageshow", showChosen);
-showChosen();
+// A browser that returns to this page may restore the checkboxes.
+window.addEventListener("pageshow", showSelection);
+showSelection();
 resume();

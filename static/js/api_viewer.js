@@ -1,4 +1,4 @@
-// Shows the description of the API by Swagger UI, in the place of the plain list.
+// Replaces the plain list of API operations with Swagger UI.
 "use strict";
 
 const place = document.getElementById("api-viewer");
@@ -14,7 +14,7 @@ followTheme();
 system.addEventListener("change", followTheme);
 new MutationObserver(followTheme).observe(root, { attributeFilter: ["data-theme"] });
 
-// The parts that fit into a page which has a title and a main landmark of its own.
+// Omits the title and the main landmark of Swagger UI, because the page has its own.
 const parts = ({ React }) => ({
   components: {
     PageLayout: ({ getComponent, specSelectors }) => {
@@ -32,14 +32,14 @@ const parts = ({ React }) => ({
   },
 });
 
-// The dialog would begin at the last of its fields that want the focus.
+// Focuses the first field of a dialog. Without this, the last field with `autofocus` gets the focus.
 const begin = (dialog) => {
   dialog.dataset.begun = "";
   dialog.querySelector("input")?.focus();
   for (const each of dialog.querySelectorAll("*")) each.scrollTop = 0;
 };
 
-// Examples scroll sideways, so the keyboard has to reach them; some controls have no name.
+// Makes examples focusable, so that the keyboard can scroll them, and names controls without a name.
 const mend = () => {
   for (const each of place.querySelectorAll(".modal-ux:not([data-begun])")) begin(each);
   for (const each of place.querySelectorAll("pre:not([tabindex])")) each.tabIndex = 0;
@@ -59,6 +59,6 @@ SwaggerUIBundle({
   layout: "PageLayout",
   docExpansion: "list",
   oauth2RedirectUrl: place.dataset.callback,
-  // It would ask a server elsewhere.
+  // The validator would send a request to an external server.
   validatorUrl: null,
 }).initOAuth({ usePkceWithAuthorizationCodeGrant: true });

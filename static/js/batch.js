@@ -1,9 +1,9 @@
-// How far a change of many alerts is: asked for every second, until it is finished.
+// Requests the progress of a change of many alerts every second until the change is finished.
 "use strict";
 
-const LOOK_EVERY = 1000;
+const POLL_INTERVAL = 1000;
 
-async function look() {
+async function poll() {
   const now = document.getElementById("batch");
   if (!["running", "undoing"].includes(now.dataset.state)) return;
   try {
@@ -16,9 +16,9 @@ async function look() {
       if (isFocused) document.getElementById("main").focus({ preventScroll: true });
     }
   } catch {
-    // Away for a moment; the next look will tell.
+    // The server may be unavailable for a moment. The next request follows in a second.
   }
-  setTimeout(look, LOOK_EVERY);
+  setTimeout(poll, POLL_INTERVAL);
 }
 
-setTimeout(look, LOOK_EVERY);
+setTimeout(poll, POLL_INTERVAL);

@@ -1,12 +1,12 @@
-// Sends an example request twice, each time with another release, and shows both responses next to
-// each other. The token stays in this page: it is sent to the API only.
+// Sends an example request with each of two releases, and shows both responses next to each other. The
+// token is sent only to the API, and is not stored.
 "use strict";
 
 const form = document.querySelector("[data-compare]");
 const results = document.querySelector("[data-compared]");
 const summary = document.querySelector("[data-compare-summary]");
 
-// The values of a JSON document by their paths, such as `[].name`.
+// Returns the values of a JSON document by path, such as `[].name`.
 function listPaths(value, path = "", found = new Map()) {
   if (Array.isArray(value)) {
     value.slice(0, 1).forEach((item) => listPaths(item, `${path}[]`, found));
@@ -27,11 +27,11 @@ async function ask(release) {
   const answer = await fetch(query.size ? `${address}?${query}` : address, { headers, credentials: "omit" });
   const text = await answer.text();
   let body = text;
-  try { body = JSON.parse(text); } catch { /* It is shown as it is. */ }
+  try { body = JSON.parse(text); } catch { /* A response that is not JSON is shown as text. */ }
   return { release, status: answer.status, body, paths: listPaths(body) };
 }
 
-// A line of the shown document is marked if its member differs in the other response.
+// Shows a response, and highlights the lines whose fields differ in the other response.
 function showResponse(place, response, different) {
   place.querySelector("h3").textContent = `Release ${response.release}: ${response.status}`;
   const code = place.querySelector("code");

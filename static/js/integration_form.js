@@ -1,5 +1,5 @@
-// Adding an integration: the API URL is asked for where the type has one, and a name where there is
-// another of the type. A payload that is pasted is recognized.
+// The form for a new integration: shows the API URL if the type has one, and requires a name if there
+// is another integration of the type. A pasted payload is recognized.
 "use strict";
 
 const type = document.querySelector("select[name=type]");
@@ -17,7 +17,7 @@ function fit() {
   const usual = JSON.parse(apiUrl.dataset.usual);
   field.hidden = !(type.value in usual);
   require(apiUrl, apiUrl.dataset.neededFor.split(" ").includes(type.value));
-  // A type may have a usual address; what somebody typed stays.
+  // Some types have a usual URL. A URL that the user entered is kept.
   if (!apiUrl.value || Object.values(usual).includes(apiUrl.value)) {
     apiUrl.value = usual[type.value] ?? "";
   }
@@ -28,7 +28,7 @@ if (type && apiUrl) {
   fit();
 }
 
-// What was pasted is recognized at once; the button does the same.
+// Pasting a payload submits the form immediately, like its button.
 const sample = document.querySelector("textarea[data-recognize]");
 if (sample) {
   sample.addEventListener("paste", () => setTimeout(() => sample.form.requestSubmit()));

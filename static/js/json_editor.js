@@ -1,4 +1,4 @@
-// The test alert editor: says while you type whether the text is JSON, and lays it out.
+// The editor for test alerts: validates the JSON while the user types, and formats it.
 "use strict";
 
 for (const editor of document.querySelectorAll("textarea[data-json]")) {

@@ -1,10 +1,11 @@
-// Keys of lists, alerts and incidents, and the dialog that explains them. A letter presses what is
-// marked with it (`data-key`); a script of the page may add others. In fields, keys only type.
+// Keyboard shortcuts of lists, alerts and incidents, and the dialog that lists them. A key clicks the
+// element whose attribute `data-key` contains it. Scripts of pages can add other keys. Keys have no
+// such effect in a field for text.
 "use strict";
 
 const pageKeys = (() => {
   const help = document.getElementById("shortcuts");
-  // As long as buttons ignore taps (base.css).
+  // Time in milliseconds during which buttons ignore taps after an update (base.css).
   const SETTLES_FOR = 2500;
   let settledAt = -SETTLES_FOR;
   const own = { "?": () => help.showModal() };
@@ -18,7 +19,7 @@ const pageKeys = (() => {
     const box = target.matches("summary") && target.parentElement;
     if (!box) {
       const isNew = performance.now() - settledAt < SETTLES_FOR;
-      // A letter that was meant for the page before its update may press something else now.
+      // The user may have pressed the key for a button that an update has just replaced.
       if (!isNew || !target.matches("form[method=post] button")) target.click();
       return;
     }

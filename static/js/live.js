@@ -1,27 +1,28 @@
-// Pages that follow what happens. The script asks for the mark of the page again and again; if the
-// mark has changed, it asks for the page and replaces what differs. Nothing is replaced under the
-// focus, a selection, an opened box or a half-filled form: that waits until it is free.
+// Refreshes pages automatically. The script requests the mark of the page regularly. When the mark has
+// changed, the script requests the page and replaces the parts that differ. It does not replace parts
+// that contain the focus, a selection, an opened `details` element or an edited form. Such changes wait
+// until the user has left the part.
 "use strict";
 
-// What other scripts use, and what a page with a list replaces (alert_list.js).
+// Functions that other scripts use. alert_list.js replaces `update`.
 const live = {};
 
 {
   const CHECK_EVERY = 20000;
-  // A tab in the background shows the number of open alerts alone.
+  // A tab in the background only updates the number of open alerts in its title.
   const CHECK_HIDDEN_EVERY = 60000;
   const LONGEST_PAUSE = 300000;
-  // What was due may have happened a moment later.
+  // An event that is due may happen a moment later.
   const SOON = 3000;
 
   const page = document.getElementById("main");
   const openAtFirst = new WeakSet(document.querySelectorAll("details[open]"));
-  // Marks a request for the page as one that nobody made (web/pages/double_taps.py).
+  // Header of requests by this script, as opposed to requests by a user (web/pages/double_taps.py).
   const AS_UPDATE = { credentials: "same-origin", headers: { "Gatebell-Update": "1" } };
 
-  // What is the same for a reader: times go by on their own and boxes open (page.js), tokens of forms
-  // change with each response, and scripts mark rows and buttons.
-  live.gist = (node) => {
+  // Returns the HTML of an element without differences that do not matter to readers: relative times
+  // and opened elements (page.js), form tokens, and attributes that scripts set.
+  live.getComparableHtml = (node) => {
     const copy = node.cloneNode(true);
     const drop = (selector, ...names) => {
       for (const each of [copy, ...copy.querySelectorAll(selector)]) {
@@ -70,7 +71,7 @@ const live = {};
   const changed = new Set();
   let hasChanged = false;
 
-  function note(node) {
+  function recordChange(node) {
     const part = node.closest("section[aria-labelledby], [aria-label]");
     const heading = part?.getAttribute("aria-label") ??
       document.getElementById(part?.getAttribute("aria-labelledby"))?.textContent;
@@ -78,56 +79,56 @@ const live = {};
     hasChanged = true;
   }
 
-  // A button that takes the place of another one ignores taps and keys (keys.js) for a moment, as
-  // after a change.
-  function settle() {
+  // Makes new buttons ignore taps and keys (keys.js) for a moment. A user may have aimed at the button
+  // that a new button replaces.
+  function ignoreTaps() {
     document.body.classList.remove("settling");
     void document.body.offsetWidth;
     document.body.classList.add("settling");
     document.dispatchEvent(new Event("settle"));
   }
 
-  function adopt(fresh) {
+  function importPart(fresh) {
     const made = document.importNode(fresh, true);
     for (const box of [made, ...made.querySelectorAll("details[open]")]) openAtFirst.add(box);
     setUpParts(made);
     const posting = "form[method=post]";
-    if (made.matches(`${posting}, button, input`) || made.querySelector(posting)) settle();
+    if (made.matches(`${posting}, button, input`) || made.querySelector(posting)) ignoreTaps();
     return made;
   }
 
-  // The element itself, without what is in it.
-  function shell(node) {
+  // Returns the HTML of an element with its own text, but without its child elements.
+  function getOwnHtml(node) {
     const copy = node.cloneNode(false);
     for (const each of node.childNodes) if (each.nodeType === Node.TEXT_NODE) copy.append(each.data.trim());
-    return live.gist(copy);
+    return live.getComparableHtml(copy);
   }
 
   const key = (node) => node.id || node.getAttribute("aria-labelledby") || node.dataset.alertRow ||
     `${node.localName}.${node.className}`;
 
-  // All three return whether everything could be put in place.
+  // The next three functions return true if they replaced all parts that differ.
 
   function merge(old, fresh) {
-    if (live.gist(old) === live.gist(fresh)) return true;
+    if (live.getComparableHtml(old) === live.getComparableHtml(fresh)) return true;
     if (isOpened(old) || (old.matches("form") && hasEntry(old))) return false;
     const isWhole = !old.children.length || !fresh.children.length || old.matches("svg, li, tr");
-    if (!isWhole && shell(old) === shell(fresh)) return mergeChildren(old, fresh);
+    if (!isWhole && getOwnHtml(old) === getOwnHtml(fresh)) return mergeChildren(old, fresh);
     if (isInUse(old)) return false;
-    const made = adopt(fresh);
+    const made = importPart(fresh);
     old.replaceWith(made);
-    note(made);
+    recordChange(made);
     return true;
   }
 
   function mergeChildren(old, fresh) {
     const now = [...old.children].filter((each) => !each.matches(".flashes[role=status], [data-live]"));
     const then = [...fresh.children];
-    const same = (a, b) => a && b && live.gist(a) === live.gist(b);
+    const same = (a, b) => a && b && live.getComparableHtml(a) === live.getComparableHtml(b);
     while (same(now[0], then[0])) { now.shift(); then.shift(); }
     let after = null;
     while (same(now.at(-1), then.at(-1))) { after = now.pop(); then.pop(); }
-    // Rows move among each other: if somebody is in one of them, all of them wait.
+    // An update can reorder rows. If the user is in one of them, none is changed.
     if (now.some((each) => each.matches("li, tr") && isInUse(each))) return false;
     return place(old, now, then, after);
   }
@@ -136,37 +137,36 @@ const live = {};
     let isDone = true;
     for (const fresh of then) {
       const found = now.findIndex((each) => key(each) === key(fresh));
-      for (const gone of now.splice(0, Math.max(found, 0))) isDone = take(gone) && isDone;
+      for (const gone of now.splice(0, Math.max(found, 0))) isDone = removePart(gone) && isDone;
       if (found >= 0) {
         isDone = merge(now.shift(), fresh) && isDone;
       } else {
-        const made = adopt(fresh);
+        const made = importPart(fresh);
         parent.insertBefore(made, now[0] ?? after);
-        note(made);
+        recordChange(made);
       }
     }
-    for (const gone of now) isDone = take(gone) && isDone;
+    for (const gone of now) isDone = removePart(gone) && isDone;
     return isDone;
   }
 
-  function take(gone) {
+  function removePart(gone) {
     if (isInUse(gone)) return false;
-    note(gone);
+    recordChange(gone);
     gone.remove();
     return true;
   }
 
-  // The number of open alerts at the beginning of the title, which the mark comes with.
-
+  // Shows the number of open alerts at the beginning of the title. The response with the mark has it.
   function showCount(count) {
     const plain = document.title.replace(/^\([\d,]+\+?\) /, "");
     const title = count === null ? plain : `(${count}) ${plain}`;
     if (document.title !== title) document.title = title;
   }
 
-  // Following
+  // Updates
 
-  // Returns the page at an address of this page, or fails if the response is another page.
+  // Returns the page at a URL. Throws an error if the response is an error or a redirect.
   live.fetchPage = async (address) => {
     address.hash = "";
     const answer = await fetch(address, AS_UPDATE);
@@ -181,9 +181,9 @@ const live = {};
   let pause = CHECK_EVERY;
   let failures = 0;
   let timer = 0;
-  let isAsking = false;
+  let isRequesting = false;
 
-  function put(fresh) {
+  function applyUpdate(fresh) {
     changed.clear();
     hasChanged = false;
     waiting = mergeChildren(page, fresh) ? null : fresh;
@@ -192,14 +192,14 @@ const live = {};
     news.textContent = parts ? `This page was updated: ${parts}.` : "This page was updated.";
   }
 
-  function putWaiting() {
-    if (waiting) put(waiting);
+  function applyWaitingUpdate() {
+    if (waiting) applyUpdate(waiting);
   }
 
   live.update = async () => {
     const main = (await live.fetchPage(new URL(location.href))).getElementById("main");
     mark = main.dataset.mark;
-    put(main);
+    applyUpdate(main);
   };
 
   function stop(words) {
@@ -218,11 +218,11 @@ const live = {};
     text.append(`${words} `, link);
     box.append(text);
     page.prepend(row);
-    // What is put into a region that is there already is read aloud.
+    // Screen readers announce content that is added to an existing status region.
     setTimeout(() => row.append(box));
   }
 
-  // What was in the future when the page was read, and no longer is.
+  // Returns the times on the page that were in the future when the page was loaded.
   function times() {
     return [...page.querySelectorAll("time[datetime], [data-refresh-at]")]
       .map((each) => Date.parse(each.dataset.refreshAt ?? each.dateTime))
@@ -248,8 +248,8 @@ const live = {};
   }
 
   async function check() {
-    if (isAsking || mark === undefined) return;
-    isAsking = true;
+    if (isRequesting || mark === undefined) return;
+    isRequesting = true;
     const address = new URL(location.href);
     address.searchParams.set("_part", "mark");
     address.hash = "";
@@ -265,19 +265,19 @@ const live = {};
     } catch {
       failures += 1;
     } finally {
-      isAsking = false;
+      isRequesting = false;
     }
-    plan();
+    scheduleCheck();
   }
 
-  function plan() {
+  function scheduleCheck() {
     clearTimeout(timer);
     if (mark === undefined) return;
     const due = Math.min(...times()) + 1000 - serverTime();
     const usual = document.hidden ? CHECK_HIDDEN_EVERY : Math.min(pause, Math.max(due, SOON / 2));
     const wait = failures ? Math.min(LONGEST_PAUSE, CHECK_EVERY * 2 ** failures) : usual;
-    // Pages that were opened together do not ask together.
-    timer = setTimeout(() => { putWaiting(); check(); }, wait * (0.9 + 0.2 * Math.random()));
+    // A random delay spreads the requests of pages that were opened at the same time.
+    timer = setTimeout(() => { applyWaitingUpdate(); check(); }, wait * (0.9 + 0.2 * Math.random()));
   }
 
   if (mark !== undefined) {
@@ -286,23 +286,23 @@ const live = {};
     news.setAttribute("role", "status");
     document.body.append(news);
     document.addEventListener("visibilitychange", () => {
-      if (document.hidden) plan();
+      if (document.hidden) scheduleCheck();
       else check();
     });
     for (const kind of ["focusout", "toggle", "selectionchange"]) {
-      document.addEventListener(kind, () => setTimeout(putWaiting), true);
+      document.addEventListener(kind, () => setTimeout(applyWaitingUpdate), true);
     }
-    plan();
+    scheduleCheck();
   }
 
-  // What somebody waits for on a page: asked for again until nothing in it says "waiting".
+  // Parts with `data-watch` are requested again until they contain no element with `data-waiting`.
 
   const FIRST_PAUSE = 3000;
   const LONGEST_WATCH_PAUSE = 30000;
-  // After it the page is left to whoever reloads it.
+  // Time in milliseconds after which the requests end. The user can reload the page.
   const PATIENCE = 3600000;
 
-  function show(part) {
+  function showWatchTexts(part) {
     for (const words of part.querySelectorAll("[data-watching]")) words.hidden = false;
     for (const words of part.querySelectorAll("[data-unwatched]")) words.hidden = true;
   }
@@ -313,37 +313,37 @@ const live = {};
     let wait = FIRST_PAUSE;
     let next;
 
-    function putPart(text) {
+    function replacePart(text) {
       const fresh = part.cloneNode(false);
       fresh.innerHTML = text;
-      show(fresh);
-      // Nothing moves under somebody who is in it.
-      if (live.gist(fresh) === live.gist(part) || part.contains(document.activeElement)) return;
+      showWatchTexts(fresh);
+      // A part that contains the focus is not replaced.
+      if (live.getComparableHtml(fresh) === live.getComparableHtml(part) || part.contains(document.activeElement)) return;
       part.replaceChildren(...fresh.childNodes);
       setUpParts(part);
       words.textContent = part.querySelector("strong")?.textContent ?? "";
       wait = FIRST_PAUSE;
     }
 
-    async function ask() {
+    async function requestPart() {
       clearTimeout(next);
       if (!part.querySelector("[data-waiting]") || Date.now() - began > PATIENCE) return;
       if (!document.hidden) {
         try {
           const answer = await fetch(part.dataset.watch, { credentials: "same-origin" });
           // A redirect leads to the sign-in page.
-          if (answer.ok && !answer.redirected) putPart(await answer.text());
+          if (answer.ok && !answer.redirected) replacePart(await answer.text());
         } catch {
-          // Away for a moment; the next look will tell.
+          // The server may be unavailable for a moment. Another request follows.
         }
       }
       wait = Math.min(LONGEST_WATCH_PAUSE, wait * 1.05);
-      next = setTimeout(ask, wait);
+      next = setTimeout(requestPart, wait);
     }
 
-    show(part);
-    next = setTimeout(ask, wait);
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+    showWatchTexts(part);
+    next = setTimeout(requestPart, wait);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) requestPart(); });
   }
 
   for (const part of document.querySelectorAll("[data-watch]")) watch(part);

@@ -1,5 +1,5 @@
-// The mapping editor: shows at once what the sample would become, and that a changed sample has to
-// be read again.
+// The mapping editor: previews the alert of the sample after each change, and disables the mapping
+// while the sample has changes that were not read.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-mapping]")) {
@@ -15,10 +15,10 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
     try {
       const answer = await fetch(form.dataset.mapping, { method: "POST", body: new FormData(form) });
       const text = await answer.text();
-      // Whatever was chosen since then has a preview of its own under way.
+      // A later change has its own request, so this response is outdated.
       if (question === asked && (answer.ok || answer.status === 422)) preview.innerHTML = text;
     } catch {
-      // The page still works: "Try it" and "Save" say what would become of the sample.
+      // The buttons "Try it" and "Save" also show the alert of the sample.
     }
   }
 

@@ -1,7 +1,7 @@
-// What every page may have: switches of theme and times, copy buttons, menus that close.
+// Behavior of all pages: switches for the theme and exact times, copy buttons, menus and dialogs.
 "use strict";
 
-// Theme: what the user chose, or nothing, and then the system decides.
+// Theme: the user's choice, or the theme of the system if the user has not chosen one.
 
 const themeSwitch = document.querySelector("[data-theme-switch]");
 
@@ -10,7 +10,7 @@ function keep(name, value) {
     if (value) localStorage.setItem(name, value);
     else localStorage.removeItem(name);
   } catch {
-    // Not remembered, but shown.
+    // Without storage, the choice applies only to this page.
   }
 }
 
@@ -22,7 +22,7 @@ function kept(name) {
   }
 }
 
-// Buttons of which one is pressed; `choose` gets the value of a button.
+// Sets up a group of buttons of which one is pressed. `choose` receives the value of that button.
 function setUpSwitch(group, value, choose) {
   const show = (pressed) => {
     for (const button of group.querySelectorAll("button")) {
@@ -48,20 +48,20 @@ function chooseTheme(theme) {
 
 if (themeSwitch) setUpSwitch(themeSwitch, document.documentElement.dataset.theme || "", chooseTheme);
 
-// Tabs that do not fit lie in one line: the present one is moved into view.
+// Tabs that do not fit stay in one line, which scrolls to the current tab.
 
 for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   const row = tab.closest("ul");
   row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
 }
 
-// The focus may be on a tab of which the edge alone is in view: browsers leave it there.
+// Scroll a focused tab into view, because browsers do not scroll to a tab that is partly visible.
 document.addEventListener("focusin", ({ target }) => {
   if (target.closest(".tabs")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
 });
 
-// Copy: buttons appear with this script. Browsers know the clipboard only under https and on this
-// computer; elsewhere the older way is tried, and what cannot be copied is selected for the keys.
+// Copy buttons are visible only with this script. Browsers provide the clipboard only for HTTPS and
+// localhost. Otherwise, the script tries the older command, or else selects the text for the user.
 
 function copyTheOldWay(text, button) {
   const field = document.createElement("textarea");
@@ -108,8 +108,8 @@ function setUpCopying(button) {
   button.addEventListener("click", () => copy(button));
 }
 
-// Times: "12:52 (3 min ago)" stays true on a page that stays open. The words are those of the server
-// (web/pages/templating.py), in the time zone of the profile.
+// Updates times such as "12:52 (3 min ago)" while a page is open. The format is the same as in
+// web/pages/templating.py, in the time zone of the user's profile.
 
 const UNITS = [[3600, "h"], [60, "min"], [1, "s"]];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -134,7 +134,7 @@ const numbers = new Intl.DateTimeFormat("en-GB", {
   year: "numeric", month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
 });
 
-// A browser may not know a new name of a zone.
+// Returns the name of a time zone, or UTC if the browser does not support it.
 function knownZone(name) {
   try {
     new Intl.DateTimeFormat("en-GB", { timeZone: name });
@@ -157,11 +157,11 @@ function short(moment, now, hasSeconds) {
   return isToday || Math.abs(seconds) < HALF_A_DAY ? `${words} (${distanceOf(seconds)})` : words;
 }
 
-// The visitor's clock may be wrong: only what it says since the page was made counts.
+// The clock of the device may be wrong, so the script uses it only to measure the time since loading.
 const madeAt = Date.parse(document.documentElement.dataset.now);
 const loadedAt = Date.now();
 
-// Exact times instead: all of them by the switch in the footer, a single one by a tap.
+// True if all times are exact. The switch in the footer sets it. A tap makes a single time exact.
 let allExact = kept("times") === "exact";
 
 function wordsOf(time, now) {
@@ -200,11 +200,11 @@ document.addEventListener("click", (event) => {
 if (allExact) refreshTimes();
 setInterval(refreshTimes, 20000);
 document.addEventListener("visibilitychange", refreshTimes);
-// Rows that a script puts in place are as the server wrote them.
+// Parts that a script adds have the times that the server rendered.
 new MutationObserver(refreshTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 
-// The server learns the time zone of the browser: a new account starts with it, and pages without
-// a sign-in use it.
+// A cookie sends the time zone of the browser to the server. New accounts get this time zone, and
+// pages use it for visitors who are not signed in.
 
 const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (own && !document.cookie.split("; ").includes(`time_zone=${own}`)) {
@@ -213,7 +213,7 @@ if (own && !document.cookie.split("; ").includes(`time_zone=${own}`)) {
   document.cookie = `time_zone=${own}; Path=${pathname}; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
-// Where somebody chooses a time zone, that of the browser is offered.
+// Fields for a time zone have a button that enters the time zone of the browser.
 
 for (const input of document.querySelectorAll("[data-own-zone]")) {
   if (!own || own === input.value) continue;
@@ -229,8 +229,8 @@ for (const input of document.querySelectorAll("[data-own-zone]")) {
   input.after(button);
 }
 
-// Menus close on Escape and when the focus or the pointer goes elsewhere. A click on the ground of
-// a menu gives the focus to what is around it: that is no elsewhere.
+// Menus close on Escape, on a click outside, and when the focus leaves them. A click on the background
+// of a menu moves the focus to an element around the menu, which does not close it.
 
 function isElsewhere(target, box) {
   return !box.contains(target) && !target.contains(box);
@@ -250,7 +250,7 @@ function setUpMenu(menu) {
   });
 }
 
-// What a change did is read, and then in the way.
+// Messages about the result of a change can be dismissed.
 
 function setUpDismissal(button) {
   button.hidden = false;
@@ -262,7 +262,7 @@ function setUpDismissal(button) {
   });
 }
 
-// Questions close without a reload, and the focus returns to the button that opened them.
+// Confirmations close without a reload, and return the focus to the button that opened them.
 
 function closeQuestion(event) {
   const question = event.target.closest("details.confirm[open]");
@@ -278,7 +278,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeQuestion(event);
 });
 
-// A question that lies over other things would hide where the focus is.
+// Close a confirmation that covers other elements when the focus leaves it.
 document.addEventListener("focusin", ({ target }) => {
   for (const question of document.querySelectorAll("details.confirm[open]")) {
     const { position } = getComputedStyle(question.querySelector(".confirm-panel"));
@@ -286,11 +286,11 @@ document.addEventListener("focusin", ({ target }) => {
   }
 });
 
-// A second click while the first one is under way would do things twice.
+// A form that was submitted cannot be submitted again, so that a double click makes one change.
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  // What only downloads a file leaves the page as it is, and may be asked for again.
+  // A form that downloads a file does not leave the page, and can be submitted again.
   if (form.method !== "post" || "again" in form.dataset) return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
@@ -299,8 +299,8 @@ window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// On a page that follows a change, buttons ignore taps for a moment (base.css). Where the last tap is
-// known, only buttons near it do.
+// On a page after a change, buttons ignore taps for a moment (base.css). If the position of the last
+// tap is known, only buttons near this position do.
 
 const NEAR = 48;
 
@@ -323,11 +323,11 @@ try {
     if (target.closest("form button")) sessionStorage.setItem("tap", `${clientX} ${clientY}`);
   }, true);
 } catch {
-  // Without a storage, all buttons wait.
+  // Without session storage, all buttons ignore taps.
 }
 
-// What happens in a few seconds, unless somebody undoes it. Afterwards the page is loaded again,
-// except while somebody is typing.
+// Counts down the seconds in which a change can be undone. Afterwards, the page is reloaded unless the
+// user is typing.
 
 function setUpCountdown(part) {
   let left = Number(part.dataset.countdown);
@@ -342,7 +342,8 @@ function setUpCountdown(part) {
   }, 1000);
 }
 
-// On paper everything is open; browsers that know ::details-content do it without a script (print.css).
+// All `details` elements are open in print. Browsers that support ::details-content need no script
+// (print.css).
 
 if (!CSS.supports("selector(::details-content)")) {
   const opened = [];
@@ -357,7 +358,7 @@ if (!CSS.supports("selector(::details-content)")) {
   });
 }
 
-// Parts of this page, and of those that a script puts in place later (live.js).
+// Sets up the elements of this page, and of parts that live.js adds later.
 
 function setUpParts(root) {
   const setUp = (selector, each) => {

@@ -1,9 +1,9 @@
-// Searching a page: its items narrow with every letter. What counts is what the server looks at when
-// the form is sent. Enter opens the only item that is left, if it is a link.
+// Filters the items of a page while the user types. The server searches the same texts when the form
+// is submitted. Enter opens the last matching item if there is only one and it has a link.
 "use strict";
 
 const field = document.querySelector("[data-page-search]");
-const told = document.querySelector("[data-search-found]");
+const resultCount = document.querySelector("[data-search-found]");
 const groups = [...document.querySelectorAll("[data-search-group]")];
 
 function rowOf(item) {
@@ -24,10 +24,10 @@ function show(words) {
     if (jump) jump.closest("li").hidden = group.hidden;
     count += inGroup;
   }
-  told.textContent = words.length ? `${count} matching ${field.dataset.pageSearch}${count === 1 ? "" : "s"}` : "";
+  resultCount.textContent = words.length ? `${count} matching ${field.dataset.pageSearch}${count === 1 ? "" : "s"}` : "";
 }
 
-// A list that the server has narrowed already grows by another search only.
+// If the server has already filtered the list, the script cannot show the items that are missing.
 if (groups.length && !field.value) {
   field.addEventListener("input", () => show(field.value.toLowerCase().split(/\s+/).filter(Boolean)));
   field.form.addEventListener("submit", (event) => {

@@ -1,4 +1,4 @@
-// Passkeys: asks the service what to ask, asks the authenticator, and sends a form with the answer.
+// Passkeys: requests options from the server, calls the authenticator, and submits its response.
 "use strict";
 
 function bytesOf(text) {
@@ -54,7 +54,7 @@ function answerOf(credential, more) {
   });
 }
 
-// What the browser's own errors mean here.
+// Messages for the errors of browsers.
 const TROUBLE = {
   NotAllowedError: "The request was canceled or timed out.",
   InvalidStateError: "This authenticator already has a passkey for your account.",
@@ -94,14 +94,14 @@ if (window.PublicKeyCredential && navigator.credentials) {
     form.hidden = false;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      // The page's own guard against sending twice counts forms that are really sent.
+      // This event does not submit the form, so page.js must not treat the form as submitted.
       event.stopPropagation();
       run(form);
     });
   }
   for (const without of document.querySelectorAll("[data-without-passkeys]")) without.hidden = true;
 }
-// Back from the cache of the browser, the button has to work again.
+// The button must work again when the browser restores the page from its cache.
 window.addEventListener("pageshow", () => {
   for (const button of document.querySelectorAll("form[data-passkey] button")) {
     button.disabled = false;

@@ -1,8 +1,8 @@
-// Mapping by pointing: each value of the sample is a button with a menu. The menu only fills in the
-// controls of the form, and the marks at the values show what these controls say.
+// Turns each value of the sample into a button with a menu. The menu changes the controls of the
+// mapping form, and labels next to the values show the current mapping.
 "use strict";
 
-// Fields that come first in the menu, in this order.
+// First fields of the menu, in order.
 const FIRST = ["title", "severity", "hosts", "fingerprint", "start_time", "end_time"];
 const MOST_RULES = 8;
 const MOST_JOINED = 6;
@@ -24,12 +24,12 @@ function setUpPointing(form, part) {
     selects: named(`map_${row.dataset.field}`),
   }));
   const place = ({ name }) => (FIRST.indexOf(name) + 1 || FIRST.length + 1);
-  // A field without a choice is read from the key of its own name.
+  // A field without a selected path is read from the key with the name of the field.
   const sourceOf = ({ name, selects: [select] }) => select.value || JSON.stringify([name]);
   const inMenu = [...fields].sort((one, other) => place(one) - place(other));
   const joins = ["title", "fingerprint"].map((name) => fields.find((field) => field.name === name));
 
-  // Rows of rules: a path, a comparison, and words with commas between them.
+  // Returns the rows of rules: a path, a comparison, and words that are separated by commas.
   const rowsOf = (kind) => named(`${kind}_path`).map((path) => {
     const row = path.closest(".rule-row");
     return {
@@ -41,7 +41,7 @@ function setUpPointing(form, part) {
   const listWords = (row) => row.words.value.split(",").map((word) => word.trim()).filter(Boolean);
   const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
 
-  // One more control like the last one, or nothing if there are enough.
+  // Adds a copy of the last control and returns it, or returns null at the maximum number of controls.
   function repeat(last, count, most) {
     if (count >= most) return null;
     const next = last.cloneNode(true);
@@ -62,8 +62,8 @@ function setUpPointing(form, part) {
     return repeat(rows.at(-1).row, rows.length, MOST_RULES) && rowsOf(kind).at(-1);
   }
 
-  // What can be done with a value: words, whether it is done, and what changes that. Changes return
-  // the control that they changed.
+  // Menu items of a value: a label, whether the item is checked, and a function that toggles it. The
+  // function returns the control that it changed.
   function listFieldItems(path) {
     return inMenu.map((field) => ({
       label: field.label,
@@ -113,7 +113,7 @@ function setUpPointing(form, part) {
     ];
   }
 
-  // What the form says of a path, in words.
+  // Returns the fields and rules of the form that use a path, as texts.
   function describeUses(path) {
     const found = fields.flatMap((field) => [
       [sourceOf(field), field.label],
@@ -177,7 +177,7 @@ function setUpPointing(form, part) {
     );
   }
 
-  // Below the value, or above it. The page is scrolled if there is too little room for both.
+  // Places the menu below or above the value. If neither has enough space, the page is scrolled.
   function moveToValue() {
     const { offsetWidth: width, offsetHeight: height } = menu;
     const needed = height + 2 * MARGIN;
@@ -229,7 +229,7 @@ function setUpPointing(form, part) {
   mark();
 }
 
-// Browsers without popovers keep the drop-downs.
+// Browsers without popovers show only the drop-down lists of the form.
 if ("popover" in HTMLElement.prototype) {
   for (const part of document.querySelectorAll("[data-pointing]")) setUpPointing(part.closest("form"), part);
 }

@@ -1,4 +1,4 @@
-// The form of a rotation: shows the turns of the entered rotation while it is edited.
+// The form of a rotation: updates the preview of the turns while the user edits the rotation.
 "use strict";
 
 const form = document.querySelector("form[data-rotation]");
@@ -15,10 +15,10 @@ async function refresh() {
     if (!answer.ok && answer.status !== 422) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const found = page.querySelector("[data-rotation-preview]");
-    // A later change has a request of its own.
+    // A later change has its own request, so this response is outdated.
     if (number === latest && found) preview.replaceChildren(...found.childNodes);
   } catch {
-    // The button still shows the preview.
+    // The button "Show preview" also updates the preview.
   }
 }
 

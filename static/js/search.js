@@ -1,4 +1,4 @@
-// The search of the header, opened by its link, Ctrl+K or Cmd+K. The server answers with the options.
+// The search dialog. The link in the header, Ctrl+K and Cmd+K open it. The server renders the results.
 "use strict";
 
 (() => {
@@ -6,7 +6,7 @@
   const field = document.getElementById("palette-q");
   const list = document.getElementById("palette-hits");
   const found = dialog.querySelector("[data-found]");
-  //: Milliseconds without a key before the server is asked.
+  // Time in milliseconds between the last key and the request.
   const PAUSE = 150;
   let timer = 0;
   let asked = null;
@@ -38,7 +38,7 @@
     address.search = new URLSearchParams({ q: field.value, _part: "list" });
     try {
       const answer = await fetch(address, { credentials: "same-origin", signal: asked.signal });
-      // A redirect leads to the sign-in page: the form then leads there as well.
+      // A redirect leads to the sign-in page. Submitting the form leads there, too.
       if (answer.ok && !answer.redirected) show(await answer.text());
       else found.textContent = "Press Enter to search.";
     } catch (error) {
@@ -82,7 +82,7 @@
     event.preventDefault();
     move(step);
   });
-  // Enter opens what is active, unless its results are older than the text.
+  // Enter opens the selected result. Typing clears the selection, so outdated results are not opened.
   field.form.addEventListener("submit", (event) => {
     const option = active();
     if (!option) return;

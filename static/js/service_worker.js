@@ -1,13 +1,13 @@
-// The service worker of the app: shows pages as notifications, also when no page is open.
-// It handles no requests and caches no pages.
+// The service worker of the app: shows notifications, even if no page of the service is open. It
+// handles no requests and caches no pages.
 "use strict";
 
-// Where the page and this worker keep the tokens that renew the subscription, one for each contact.
+// Cache for the tokens that renew the subscription, one for each contact. this_device.js stores them.
 const STORE = "gatebell-device";
 const scope = self.registration.scope;
 const renewal = new URL("-/devices/renew", scope).href;
 
-// Links lead to this origin, whatever the address in the message.
+// Returns a URL at this origin for the path of a link in a message.
 function local(address) {
   if (!address) return scope;
   const { pathname, search } = new URL(address, scope);
@@ -89,7 +89,7 @@ async function openPage(address) {
   await (same ? same.focus() : self.clients.openWindow(url));
 }
 
-// Renews the subscription of one contact; returns whether the contact still exists.
+// Renews the subscription of a contact. Returns false if the contact no longer exists.
 async function renewContact(store, entry, saved, subscription) {
   const answer = await fetch(renewal, {
     method: "POST",
@@ -106,7 +106,7 @@ async function renewContact(store, entry, saved, subscription) {
   return true;
 }
 
-// A browser may replace its subscription at any time.
+// Sends the new subscription to the server. A browser can replace its subscription at any time.
 async function renew(event) {
   try {
     const store = await caches.open(STORE);

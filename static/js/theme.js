@@ -1,9 +1,10 @@
-// Runs before anything is painted, so that a chosen theme does not flash. Not deferred for that.
+// Sets the chosen theme before the first paint, so that the page does not flash. The script is not
+// deferred for this reason.
 "use strict";
 
 try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  // Storage is switched off: the system's scheme stays.
+  // Without storage, the page has the theme of the system.
 }

@@ -1,7 +1,7 @@
-// Notifications of this browser: asks for permission, subscribes, and sends the subscription.
+// Turns on notifications in this browser: requests permission, subscribes, and sends the subscription.
 "use strict";
 
-const STORE = "gatebell-device"; // service_worker.js reads it
+const STORE = "gatebell-device"; // service_worker.js reads this cache.
 
 function encode(buffer) {
   const letters = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte));
@@ -13,7 +13,7 @@ async function computeDigest(subscription) {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-// A name such as "Chromium on Linux".
+// Returns a name for this device, such as "Chromium on Linux".
 function nameDevice() {
   const agent = navigator.userAgent;
   const find = (names) => (names.find(([pattern]) => pattern.test(agent)) || [null, ""])[1];
@@ -32,7 +32,7 @@ function start(part) {
   const trouble = part.querySelector("[data-device-trouble]");
   const { worker, scope, question } = part.dataset;
 
-  function say(state) {
+  function showState(state) {
     for (const each of part.querySelectorAll("[data-device-state]")) {
       each.hidden = each.dataset.deviceState !== state;
     }
@@ -41,9 +41,9 @@ function start(part) {
 
   const isApple = /iPhone|iPad/.test(navigator.userAgent)
     || (navigator.platform === "MacIntel" && navigator.maxTouchPoints > 1);
-  if (!window.isSecureContext) return say("insecure");
+  if (!window.isSecureContext) return showState("insecure");
   if (!navigator.serviceWorker || !window.PushManager || !window.Notification) {
-    return say(isApple ? "home-screen" : "unsupported");
+    return showState(isApple ? "home-screen" : "unsupported");
   }
 
   async function findSubscription() {
@@ -55,15 +55,15 @@ function start(part) {
     return part.querySelector(`[data-device-digest="${await computeDigest(subscription)}"]`);
   }
 
-  // The list shows which of the devices this one is.
+  // Shows the state of this device, and which row of the list represents it.
   async function recognize() {
-    if (Notification.permission === "denied") return say("blocked");
+    if (Notification.permission === "denied") return showState("blocked");
     const subscription = Notification.permission === "granted" ? await findSubscription() : null;
-    if (!subscription) return say("off");
+    if (!subscription) return showState("off");
     const row = await findRow(subscription);
-    if (!row || "deviceExpired" in row.dataset) return say("off");
+    if (!row || "deviceExpired" in row.dataset) return showState("off");
     row.querySelector("[data-device-own]").hidden = false;
-    say("on");
+    showState("on");
     const saved = { token: row.dataset.deviceToken, key: encode(subscription.options.applicationServerKey) };
     const store = await caches.open(STORE);
     // Several people may use this browser, so each contact has its own entry.
@@ -83,7 +83,7 @@ function start(part) {
     await navigator.serviceWorker.register(worker, { scope });
     const { pushManager } = await navigator.serviceWorker.ready;
     const former = await pushManager.getSubscription();
-    // The push service has ended a subscription that the list shows as expired.
+    // If the list shows this device as expired, its push service has ended the subscription.
     const hasEnded = former && "deviceExpired" in ((await findRow(former))?.dataset ?? {});
     if (former && !hasEnded && encode(former.options.applicationServerKey) === key) return former;
     if (former) await former.unsubscribe();
@@ -95,7 +95,7 @@ function start(part) {
     button.disabled = true;
     try {
       if (await Notification.requestPermission() !== "granted") {
-        say(Notification.permission === "denied" ? "blocked" : "off");
+        showState(Notification.permission === "denied" ? "blocked" : "off");
         return;
       }
       form.elements.subscription.value = JSON.stringify(await subscribe());
@@ -109,7 +109,7 @@ function start(part) {
       button.disabled = false;
     }
   });
-  recognize().catch(() => say("off"));
+  recognize().catch(() => showState("off"));
 }
 
 for (const part of document.querySelectorAll("[data-this-device]")) start(part);

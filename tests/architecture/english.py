@@ -1,4 +1,4 @@
-"""Finds habits of a private dialect in documents, docstrings and comments.
+"""Finds habits of a private dialect in documents, docstrings, and comments of all languages.
 
 `python -m tests.architecture.english FILES` lists them. CONTRIBUTING.md has the rules.
 """
@@ -69,6 +69,12 @@ _IN_CODE = (
 )
 _CLAUSE_FIRST = re.compile(r"^(?:Who|What|Whatever|Whose|Whether|Which)\b(?!.*\?$)", re.DOTALL)
 _FRAGMENT_FIRST = re.compile(r"^(?:Of|By|For|As|So|With|From)\b(?! example)")
+#: Comments of scripts, style sheets and templates. Several lines with `//` are one comment.
+_OTHER_COMMENTS = {
+    ".js": re.compile(r"(?:^[ ]*//.*\n)+|(?<=[;{] )//.*|/\*.*?\*/", re.MULTILINE),
+    ".css": re.compile(r"/\*.*?\*/", re.DOTALL),
+    ".html": re.compile(r"\{#.*?#\}", re.DOTALL),
+}
 _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:|!)")
 _RAISES = re.compile(r"\braises? \w+(?:Error|Exception)\b")
 
@@ -89,6 +95,12 @@ def findings(file: Path, root: Path) -> Iterator[Finding]:
         yield from _of_document(name, content)
     elif file.suffix == ".py":
         yield from _of_module(name, content)
+    elif file.suffix in _OTHER_COMMENTS:
+        for comment in _OTHER_COMMENTS[file.suffix].finditer(content):
+            line = content.count("\n", 0, comment.start()) + 1
+            text = re.sub(r"(?m)^ *//|/\*|\*/|\{#-?|-?#\}", "", comment[0])
+            for sentence in _sentences(text):
+                yield from _common(f"{name}:{line}", sentence, (*_EVERYWHERE, *_IN_CODE))
 
 
 def _of_document(name: str, content: str) -> Iterator[Finding]:
@@ -167,7 +179,9 @@ def main() -> None:
     count = 0
     for name in sys.argv[1:]:
         path = root / name
-        files = [path] if path.is_file() else sorted((*path.rglob("*.py"), *path.rglob("*.md")))
+        suffixes = (".py", ".md", *_OTHER_COMMENTS)
+        found = sorted(each for each in path.rglob("*") if each.suffix in suffixes)
+        files = [path] if path.is_file() else found
         for file in files:
             for each in findings(file, root):
                 count += 1

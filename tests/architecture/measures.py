@@ -65,7 +65,7 @@ FIELDS = (
 
 
 class Checkout:
-    """The files of a checkout that git knows."""
+    """The files of a checkout that Git tracks."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.english import LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIRST, findings
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("bench", "blueprints", "demo", "domain", "forms", "models", "web")
+CODE = ("bench", "blueprints", "demo", "domain", "forms", "models", "tests", "web")
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 #: Documents that are generated, mostly from texts of the product, and the glossary.
 GENERATED = {
@@ -22,9 +22,14 @@ LENIENT = {LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIRST}
 KEPT = ("hand-over", "clones at once")
 
 
-@pytest.mark.parametrize("folder", PRODUCT)
+@pytest.mark.parametrize("folder", CODE)
 def test_docstrings_and_comments_are_plain_english(folder: str) -> None:
     assert list(_found((ROOT / folder).rglob("*.py"))) == []
+
+
+@pytest.mark.parametrize("files", ["static/js/*.js", "static/css/*.css", "templates/**/*.html"])
+def test_comments_of_pages_are_plain_english(files: str) -> None:
+    assert list(_found(ROOT.glob(files))) == []
 
 
 def test_documents_are_plain_english() -> None:

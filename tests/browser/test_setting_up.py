@@ -9,7 +9,13 @@ from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, make_application, make_user, open_browser
 from tests.support.alerts.senders import connect
-from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell
 
 
@@ -46,12 +52,14 @@ def test_the_page_of_an_application_updates_itself(live_sqlite: LiveGatebell, pa
     expect(setup).to_contain_text("Waiting for the first authorization")
 
     browser = open_browser(live_sqlite, user)
-    code = landing(decide(browser, ask(browser, live_sqlite, client)))["code"]
+    code = parse_redirect(
+        submit_decision(browser, open_authorization(browser, live_sqlite, client))
+    )["code"]
     redeem(live_sqlite, client, code, client_secret="wrong")
     expect(setup).to_contain_text("waiting for the token request")
     expect(setup).to_contain_text("Wrong client secret")
     assert problems_of(page) == []
-    pair_in(redeem(live_sqlite, client, code))
+    parse_token_pair(redeem(live_sqlite, client, code))
     expect(setup).to_contain_text(re.compile(r"It works: first authorized .* by " + user.username))
 
 

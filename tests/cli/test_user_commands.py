@@ -12,7 +12,7 @@ from tests.support.service.live import LiveGatebell
 
 @pytest.fixture
 def charlie(live_sqlite: LiveGatebell) -> Person:
-    """Create a user whom tests can change."""
+    """Create a user that tests can change."""
     return make_user(live_sqlite, name="charlie")
 
 

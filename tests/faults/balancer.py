@@ -21,7 +21,7 @@ from tests.support.accounts.people import (
     sign_in,
 )
 from tests.support.alerts.senders import JSON, Endpoint, connect
-from tests.support.oauth.oauth_wire import landing
+from tests.support.oauth.oauth_wire import parse_redirect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
@@ -164,7 +164,7 @@ class Client:
             "session": self.browser,
         }
         answer = self._ask("consent", "POST", action.path, good=302, **pressed)
-        return landing(answer)["code"] if answer is not None else ""
+        return parse_redirect(answer)["code"] if answer is not None else ""
 
     def _ask(
         self, what: str, method: str, path: str, *, good: int = 200, **options: Any

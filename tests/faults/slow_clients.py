@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 
 from tests.support.alerts.senders import Endpoint
-from tests.support.wire.kept_connection import KeptConnection, asked
+from tests.support.wire.kept_connection import KeptConnection, build_request_head
 
 _PAUSE = 0.1
 
@@ -16,7 +16,7 @@ _PAUSE = 0.1
 def head(endpoint: Endpoint, *lines: str, key: str = "") -> bytes:
     """Return the head of a webhook, with the right key by default."""
     given = (f"Authorization: Bearer {key or endpoint.key}", "Content-Type: application/json")
-    return asked(endpoint.path, *given, *lines, method="POST")
+    return build_request_head(endpoint.path, *given, *lines, method="POST")
 
 
 def webhook_of(endpoint: Endpoint, title: str) -> bytes:

@@ -13,7 +13,12 @@ from tests.faults.processes import children, wait_until, web_processes
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.git.client import GitClient
-from tests.support.git.raw import clone_request, head, not_reading, vanish
+from tests.support.git.raw import (
+    build_request_headers,
+    clone_request,
+    reset_connection,
+    send_without_reading,
+)
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 
@@ -81,7 +86,7 @@ def test_clients_that_do_not_read_are_cut_off_and_do_not_block_token_checks(
     request = clone_request(project, git.token, commit)
     with ExitStack() as opened:
         for _ in range(_PROCESSES // 2):
-            opened.enter_context(not_reading(live, request))
+            opened.enter_context(send_without_reading(live, request))
         wait_until(lambda: len(children_of(live)) == _PROCESSES // 2)
         # A caller with all slots gets an error that Git shows.
         told = git.run("clone", git.url(project), str(tmp_path / "refused"))
@@ -109,9 +114,12 @@ def test_incomplete_requests_do_not_block_git(
     wait_until(lambda: is_at_rest(live))  # Programs that the push started have ended.
     with ExitStack() as opened:
         for token in ("", git.token):
-            idle = head("git-upload-pack", project, token, "Content-Length: 500") + body
+            idle = (
+                build_request_headers("git-upload-pack", project, token, "Content-Length: 500")
+                + body
+            )
             for _ in range(_PROCESSES):
-                opened.enter_context(not_reading(live, idle))
+                opened.enter_context(send_without_reading(live, idle))
         sleep(1)
         # A program that waits for a body would stay; short calls of Git can still run.
         wait_until(lambda: is_at_rest(live), seconds=10)
@@ -124,9 +132,9 @@ def test_the_children_of_a_client_that_vanishes_end(
     live: LiveGatebell, git: GitClient, large: tuple[str, str]
 ) -> None:
     project, commit = large
-    with not_reading(live, clone_request(project, git.token, commit)) as client:
+    with send_without_reading(live, clone_request(project, git.token, commit)) as client:
         wait_until(lambda: children_of(live))
-        vanish(client)
+        reset_connection(client)
         wait_until(lambda: is_at_rest(live))
 
 
@@ -140,12 +148,14 @@ def test_an_interrupted_push_changes_nothing(
     line = f"{'0' * 40} {commit} refs/heads/main\0report-status\n".encode()
     begun = b"%04x" % (len(line) + 4) + line + b"0000PACK\x00\x00\x00\x02\x00\x00\x00\x03"
     for ending in (b"", b"0\r\n\r\n"):
-        request = head("git-receive-pack", project, git.token, "Transfer-Encoding: chunked")
+        request = build_request_headers(
+            "git-receive-pack", project, git.token, "Transfer-Encoding: chunked"
+        )
         request += b"%x\r\n" % len(begun) + begun + b"\r\n" + ending
-        with not_reading(live, request) as client:
+        with send_without_reading(live, request) as client:
             if not ending:
                 wait_until(lambda: children_of(live))
-                vanish(client)
+                reset_connection(client)
             wait_until(lambda: is_at_rest(live))
     (repository,) = (live.instance_path / "repositories").glob(f"??/{_number(live, project)}-*.git")
     assert not list((repository / "objects").glob("tmp_objdir-*"))
@@ -222,7 +232,7 @@ def test_a_stopping_service_does_not_wait_forever_for_a_clone(start: Start, tmp_
     project = make_project(live, person)
     work = git.new_work({"large": os.urandom(LARGE)})
     assert git.push(work, project).status == 0
-    with not_reading(live, clone_request(project, token, git.head(work))):
+    with send_without_reading(live, clone_request(project, token, git.head(work))):
         wait_until(lambda: children_of(live))
         started = [pid for web in web_processes(live) for pid, _ in children(web)]
         assert live.stop() == 0
@@ -284,7 +294,7 @@ def test_sixteen_clients_that_do_not_read_delay_no_token(start: Start, tmp_path:
     script = Api(live, token)
     with ExitStack() as opened:
         for _ in range(16):
-            opened.enter_context(not_reading(live, request))
+            opened.enter_context(send_without_reading(live, request))
         wait_until(lambda: len(children_of(live)) == 16)
         for _ in range(100):
             began = monotonic()

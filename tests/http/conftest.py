@@ -47,7 +47,7 @@ def running_openid_provider() -> Iterator[FakeProvider]:
 @pytest.fixture
 def provider(running_openid_provider: FakeProvider) -> FakeProvider:
     """A provider that follows the protocol, with a user who has no account here."""
-    running_openid_provider.begin_anew()
+    running_openid_provider.reset_mistakes()
     return running_openid_provider
 
 

@@ -37,7 +37,14 @@ from tests.support.alerts.senders import connect
 from tests.support.mail.email_links import find_link, new_address, request_new_address
 from tests.support.mail.stored_texts import list_texts
 from tests.support.oauth.device_wire import codes, television
-from tests.support.oauth.oauth_wire import ask, decide, landing, machine, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    machine,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    submit_decision,
+)
 from tests.support.oauth.pushes import push
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.secrets_seen import CREDENTIAL, SECRETS
@@ -115,9 +122,11 @@ def _sign_in(found: Credentials) -> None:
 def _authorize(found: Credentials) -> None:
     service, person = found.service, make_user(found.service)
     client, browser = make_application(service, person, scopes="api"), open_browser(service, person)
-    spent = landing(decide(browser, ask(browser, service, client)))["code"]
-    pair = pair_in(redeem(service, client, spent))
-    waiting = landing(ask(browser, service, client))["code"]
+    spent = parse_redirect(submit_decision(browser, open_authorization(browser, service, client)))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(service, client, spent))
+    waiting = parse_redirect(open_authorization(browser, service, client))["code"]
     found.keep(client_secret=client.secret, code=waiting, spent_code=spent)
     found.keep(access_token=pair.access, refresh_token=pair.refresh)
     device = codes(service, television(service))

@@ -29,12 +29,12 @@ from tests.support.database.stored import list_stored_alerts
 from tests.support.oauth.device_wire import approve, codes, poll, television
 from tests.support.oauth.oauth_wire import (
     new_pair,
-    pair_in,
+    parse_token_pair,
     post_token,
     refresh,
     server_application,
 )
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.receiver import running_receiver
 from web.database.engine import open_engine
@@ -104,7 +104,7 @@ def test_all_kinds_of_work_succeed_with_a_transaction_pooler(pooled: Pooled) -> 
         assert browser.get(f"{live.url}/admin").status_code == 200
     client = server_application(live)
     first = new_pair(live, client)
-    second = pair_in(refresh(live, client, first.refresh))
+    second = parse_token_pair(refresh(live, client, first.refresh))
     assert of_token(live, second.access).status_code == 200
     proof = {"client_id": client.client_id, "client_secret": client.secret}
     found = requests.post(
@@ -144,7 +144,7 @@ def work(live: LiveGatebell, endpoint: Endpoint, until: float) -> Counter[int]:
             renewed := refresh(live, client, pair.refresh),
         ]
         seen.update(answer.status_code for answer in answers)
-        pair = pair_in(renewed)
+        pair = parse_token_pair(renewed)
         if monotonic() > until:
             return seen
 
@@ -154,7 +154,9 @@ def test_many_clients_on_one_connection_lose_and_double_nothing(pooled: Pooled) 
     live, endpoint = pooled.live, connect(pooled.live)
     new_pair(live, server_application(live))
     until = monotonic() + _CROWD_SECONDS
-    counted = sum(together([lambda: work(live, endpoint, until)] * CLIENTS), Counter[int]())
+    counted = sum(
+        run_simultaneously([lambda: work(live, endpoint, until)] * CLIENTS), Counter[int]()
+    )
     assert set(counted) == {200}
     stored = Counter(alert.title for alert in list_stored_alerts(live, endpoint.project))
     assert set(stored.values()) == {1}
@@ -180,7 +182,7 @@ def test_a_wait_for_a_pooler_connection_is_not_treated_as_a_frozen_database(
     def send() -> int:
         return endpoint.send(title=f"Disk {next(_numbers)} is full").status_code
 
-    assert together([let_go, send, send, send]) == [200] * 4
+    assert run_simultaneously([let_go, send, send, send]) == [200] * 4
     assert monotonic() - began > 2
 
 

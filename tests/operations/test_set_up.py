@@ -26,7 +26,7 @@ OPTIMIZED, PLAIN = _ANSWERS.format(0, "optimized"), _ANSWERS.format(1, "plain")
 def find_python(
     folder: Path, *later: Path, named: str = "", **programs: str
 ) -> subprocess.CompletedProcess[str]:
-    """Search for a Python among these programs, and among those of later folders."""
+    """Search for a Python among these programs, then among the programs of later folders."""
     folder.mkdir(exist_ok=True)
     for name, body in programs.items():
         file = folder / name.replace("_", ".")

@@ -78,7 +78,7 @@ def _failed(found: SoakResults) -> list[str]:
 def _wrong(*, after_kill: bool) -> SoakResults:
     ledger = ResponseLedger()
     if after_kill:
-        ledger.note_kill("web", 1)
+        ledger.record_kill("web", 1)
     ledger.note("a page", "500 /", is_right=False)
     return replace(_found(), wrong=ledger.wrong, kills=ledger.kills)
 
@@ -122,7 +122,7 @@ def test_the_ledgers_detect_lost_doubled_late_and_undue_messages() -> None:
     pages.take("carol", find_firing_titles("[critical] 2 alerts in acme/shop: ", _LISTED))
     pages.take("alice", find_firing_titles("Resolved: Page 1 of the soak (acme/shop #1)", ""))
     assert pages.missing == [("bob", "Page 1 of the soak")]
-    assert pages.not_due == [("carol", "Page 1 of the soak"), ("carol", "Page 2 of the soak")]
+    assert pages.unexpected == [("carol", "Page 1 of the soak"), ("carol", "Page 2 of the soak")]
     assert pages.again == []
 
 

@@ -16,8 +16,14 @@ from tests.support.accounts.people import (
     make_application,
     open_browser,
 )
-from tests.support.oauth.oauth_wire import ask, decide, is_live, landing, redeem
-from tests.support.service.crowd import together
+from tests.support.oauth.oauth_wire import (
+    is_token_valid,
+    open_authorization,
+    parse_redirect,
+    redeem,
+    submit_decision,
+)
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -54,9 +60,9 @@ def test_sixteen_concurrent_decisions_store_one_consent(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    pages = [ask(browser, gatebell, client) for _ in range(PARALLEL)]
-    answers = together([partial(decide, browser, page) for page in pages])
-    brought = [landing(answer)["code"] for answer in answers]
+    pages = [open_authorization(browser, gatebell, client) for _ in range(PARALLEL)]
+    answers = run_simultaneously([partial(submit_decision, browser, page) for page in pages])
+    brought = [parse_redirect(answer)["code"] for answer in answers]
     assert len(set(brought)) == PARALLEL
     assert consents(gatebell, client) == [client.scopes]
     assert codes_of(gatebell, client) == PARALLEL
@@ -66,8 +72,8 @@ def test_only_one_of_sixteen_decisions_from_one_page_counts(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    page = ask(browser, gatebell, client)
-    answers = together([partial(decide, browser, page)] * PARALLEL)
+    page = open_authorization(browser, gatebell, client)
+    answers = run_simultaneously([partial(submit_decision, browser, page)] * PARALLEL)
     assert {answer.status_code for answer in answers} == {302}
     assert len({answer.headers["Location"] for answer in answers}) == 1
     assert codes_of(gatebell, client) == 1
@@ -79,9 +85,9 @@ def test_concurrent_requests_lose_no_scope(gatebell: LiveGatebell) -> None:
         fresh = make_application(gatebell, bob(gatebell))
         browser = open_browser(gatebell, alice(gatebell))
         scopes = fresh.scopes.split() * 4
-        pages = [ask(browser, gatebell, fresh, scope=scope) for scope in scopes]
-        answers = together([partial(decide, browser, page) for page in pages])
-        assert all("code" in landing(answer) for answer in answers)
+        pages = [open_authorization(browser, gatebell, fresh, scope=scope) for scope in scopes]
+        answers = run_simultaneously([partial(submit_decision, browser, page) for page in pages])
+        assert all("code" in parse_redirect(answer) for answer in answers)
         assert consents(gatebell, fresh) == [fresh.scopes]
 
 
@@ -92,14 +98,16 @@ def test_a_concurrent_revocation_leaves_all_or_nothing(
     browser = open_browser(gatebell, alice(gatebell))
     address = f"{gatebell.url}/-/user_settings/authorized_applications"
     for _ in range(ROUNDS):
-        first = decide(browser, ask(browser, gatebell, client, prompt="consent"))
+        first = submit_decision(
+            browser, open_authorization(browser, gatebell, client, prompt="consent")
+        )
         # The page lists only applications with tokens.
-        assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
+        assert redeem(gatebell, client, parse_redirect(first)["code"]).status_code == 200
         listed = browser.get(address)
         take_back = partial(submit, browser, listed, form_to(listed, f"/{client.id}/revoke"))
-        pages = [ask(browser, gatebell, client, prompt="consent") for _ in range(4)]
-        deeds = [(partial(decide, browser, page), take_back) for page in pages]
-        answers = together([deed for pair in deeds for deed in pair])
+        pages = [open_authorization(browser, gatebell, client, prompt="consent") for _ in range(4)]
+        deeds = [(partial(submit_decision, browser, page), take_back) for page in pages]
+        answers = run_simultaneously([deed for pair in deeds for deed in pair])
         assert {answer.status_code for answer in answers} <= {302, 303}
         assert_all_or_nothing(gatebell, client, answers[::2])
 
@@ -108,9 +116,9 @@ def assert_all_or_nothing(
     gatebell: LiveGatebell, client: ClientCredentials, approvals: list[requests.Response]
 ) -> None:
     """Check that no code remains valid after a later revocation of the consent."""
-    redeemed = [redeem(gatebell, client, landing(answer)["code"]) for answer in approvals]
+    redeemed = [redeem(gatebell, client, parse_redirect(answer)["code"]) for answer in approvals]
     assert {answer.status_code for answer in redeemed} <= {200, 400}
     live = [answer.json()["access_token"] for answer in redeemed if answer.ok]
-    assert all(is_live(gatebell, token) for token in live)
+    assert all(is_token_valid(gatebell, token) for token in live)
     if not consents(gatebell, client):
         assert live == []

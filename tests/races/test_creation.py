@@ -9,7 +9,7 @@ import requests
 
 from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import Person, alice, make_project, make_user, signed_in, unique
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -18,7 +18,7 @@ ROUNDS = 2
 
 
 def assert_one_winner(actions: list[Callable[[], requests.Response]]) -> None:
-    answers = together(actions)
+    answers = run_simultaneously(actions)
     assert Counter(answer.status_code for answer in answers) == {302: 1, 422: len(actions) - 1}
     for answer in answers:
         if answer.status_code == 422:
@@ -73,5 +73,7 @@ def test_only_one_concurrent_request_gets_an_email_address(gatebell: LiveGatebel
     people = [make_user(gatebell, name="wisher") for _ in range(PARALLEL)]
     for _ in range(ROUNDS):
         email = f"{unique('wanted')}@people.example"
-        answers = together([prepare_confirmation(gatebell, person, email) for person in people])
+        answers = run_simultaneously(
+            [prepare_confirmation(gatebell, person, email) for person in people]
+        )
         assert Counter(each.status_code for each in answers) == {302: 1, 409: PARALLEL - 1}

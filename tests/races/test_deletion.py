@@ -25,7 +25,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.alerts.senders import connect
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 PARALLEL = 6
@@ -85,7 +85,7 @@ def test_only_one_concurrent_api_request_creates_a_group_or_project(gatebell: Li
         )
         for path, body in bodies:
             create = partial(script.send_request, "POST", path, json=body)
-            assert_one_is_made(together([create] * PARALLEL))
+            assert_one_is_made(run_simultaneously([create] * PARALLEL))
 
 
 @pytest.mark.long
@@ -103,7 +103,7 @@ def test_a_group_and_a_project_cannot_get_the_same_path(
                 script.send_request, "POST", "/projects", json=body | {"namespace_id": group["id"]}
             ),
         ]
-        assert_one_is_made(together(actions * 2))
+        assert_one_is_made(run_simultaneously(actions * 2))
 
 
 @pytest.mark.long
@@ -114,7 +114,7 @@ def test_only_one_concurrent_deletion_succeeds(gatebell: LiveGatebell) -> None:
         body = {"name": "shop", "path": "shop", "namespace_id": group["id"]}
         project = made(script.send_request("POST", "/projects", json=body))
         for path in (f"/projects/{project['id']}", f"/groups/{group['id']}"):
-            answers = together([partial(script.send_request, "DELETE", path)] * PARALLEL)
+            answers = run_simultaneously([partial(script.send_request, "DELETE", path)] * PARALLEL)
             assert statuses(answers) == {202: 1, 404: PARALLEL - 1}
 
 
@@ -152,7 +152,7 @@ def test_requests_during_a_group_s_deletion_complete_before_or_fail(
             partial(script.send_request, "DELETE", url),
         ]
         delete: Action = partial(script.send_request, "DELETE", here)
-        deleted, *answers = together([delete, *others])
+        deleted, *answers = run_simultaneously([delete, *others])
         assert deleted.status_code == 202, deleted.text
         assert set(statuses(answers)) <= {200, 201, 202} | LATE
         assert script.send_request("GET", here).status_code == 404
@@ -181,7 +181,7 @@ def test_an_alert_during_the_archiving_of_a_project_is_stored_or_rejected(
             for number in range(PARALLEL)
         ]
         archive: Action = partial(script.send_request, "POST", f"{url}/archive")
-        archived, *answers = together([archive, *alerts])
+        archived, *answers = run_simultaneously([archive, *alerts])
         assert archived.status_code == 201
         found = statuses(answers)
         assert set(found) <= {200, 403}

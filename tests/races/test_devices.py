@@ -23,14 +23,14 @@ from tests.support.accounts.people import (
 from tests.support.oauth.device_wire import (
     approve,
     codes,
+    enter_code,
     is_asking,
     poll,
     poll_form,
-    press,
-    type_code,
+    press_decision,
 )
-from tests.support.oauth.oauth_wire import assert_refused, changed, is_live
-from tests.support.service.crowd import together
+from tests.support.oauth.oauth_wire import assert_refused, changed, is_token_valid
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -53,7 +53,7 @@ def test_exactly_one_of_sixteen_concurrent_polls_gets_a_token(
         answers = all_at_once(gatebell, changed(poll_form(client, device["device_code"]), {}))
         assert_one_winner(answers)
         (winner,) = [answer.json() for answer in answers if answer.status_code == 200]
-        assert is_live(gatebell, winner["access_token"])
+        assert is_token_valid(gatebell, winner["access_token"])
         assert tokens_of(gatebell, client) == round_number + 1
 
 
@@ -86,7 +86,7 @@ def test_only_one_of_two_users_who_enter_a_code_sees_the_consent_page(
     browsers = [open_browser(gatebell, person) for person in people for _ in range(4)]
     user_code = codes(gatebell, client)["user_code"]
     typings = [_typing(browser, gatebell, user_code) for browser in browsers]
-    opened = together(typings)
+    opened = run_simultaneously(typings)
     asked = [[*map(is_asking, opened[:4])], [*map(is_asking, opened[4:])]]
     assert sorted(asked) == [[False] * 4, [True] * 4]
     assert {page.status_code for page in opened} == {200, 422}
@@ -105,8 +105,8 @@ def test_sixteen_submissions_of_approve_are_one_approval(
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     device = codes(gatebell, client)
-    page = type_code(browser, gatebell, device["user_code"])
-    answers = together([partial(press, browser, page, "approve")] * PARALLEL)
+    page = enter_code(browser, gatebell, device["user_code"])
+    answers = run_simultaneously([partial(press_decision, browser, page, "approve")] * PARALLEL)
     assert {answer.status_code for answer in answers} == {200}
     with database_of(gatebell) as session:
         approvals = session.scalar(
@@ -126,9 +126,11 @@ def test_only_one_of_concurrent_approvals_and_denials_counts(
     browser = signed_in(gatebell, alice(gatebell))
     for _ in range(ROUNDS):
         device = codes(gatebell, client)
-        page = type_code(browser, gatebell, device["user_code"])
+        page = enter_code(browser, gatebell, device["user_code"])
         decisions = ("approve", "deny") * 4
-        answers = together([partial(press, browser, page, each) for each in decisions])
+        answers = run_simultaneously(
+            [partial(press_decision, browser, page, each) for each in decisions]
+        )
         (said,) = {
             decision
             for decision, answer in zip(decisions, answers, strict=True)

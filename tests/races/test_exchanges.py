@@ -3,9 +3,9 @@
 import requests
 
 from tests.support.accounts.people import ClientCredentials
-from tests.support.oauth.oauth_wire import is_live, new_pair
+from tests.support.oauth.oauth_wire import is_token_valid, new_pair
 from tests.support.oauth.token_exchange import exchange_form, exchanging_application
-from tests.support.service.crowd import sent_together
+from tests.support.service.crowd import send_simultaneously
 from tests.support.service.live import LiveGatebell
 
 PARALLEL = 12
@@ -25,7 +25,7 @@ def send_at_once(
         return session.post(f"{gatebell.url}/oauth/revoke", data=form)
 
     half = [exchange] * (PARALLEL // 2)
-    return sent_together(gatebell, [*half, revoke, *half[1:]])
+    return send_simultaneously(gatebell, [*half, revoke, *half[1:]])
 
 
 def test_no_exchanged_token_survives_the_authorization(gatebell: LiveGatebell) -> None:
@@ -34,4 +34,4 @@ def test_no_exchanged_token_survives_the_authorization(gatebell: LiveGatebell) -
         answers = send_at_once(gatebell, client, new_pair(gatebell, client).access)
         assert {answer.status_code for answer in answers} <= {200, 400}
         issued = [each.json()["access_token"] for each in answers if "access_token" in each.text]
-        assert [token for token in issued if is_live(gatebell, token)] == []
+        assert [token for token in issued if is_token_valid(gatebell, token)] == []

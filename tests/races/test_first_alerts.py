@@ -7,7 +7,7 @@ import requests
 
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
 from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 CROWD = 16
@@ -15,7 +15,7 @@ CROWD = 16
 
 def at_once(endpoint: Endpoint, bodies: list[bytes]) -> list[requests.Response]:
     """Send all bodies simultaneously, each from a separate sender."""
-    return together([partial(endpoint.post, body) for body in bodies])
+    return run_simultaneously([partial(endpoint.post, body) for body in bodies])
 
 
 @pytest.mark.spec("I8", "I16")

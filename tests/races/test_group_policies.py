@@ -9,7 +9,7 @@ from models import AlertFollower, Project
 from tests.http.api.projects.test_projects_api import made, script_of
 from tests.support.accounts.people import database_of, make_project, make_user
 from tests.support.accounts.resource_tokens import get_namespace
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -27,7 +27,7 @@ def test_all_projects_of_the_group_are_followed(gatebell: LiveGatebell) -> None:
             script.send_request("POST", "/projects", json={"name": "q", "namespace_id": elsewhere})
         )
         new = {"name": f"p{number}-{group}", "namespace_id": group}
-        answers = together(
+        answers = run_simultaneously(
             [
                 partial(
                     script.send_request, "POST", f"/groups/{group}/escalation_policies", json=policy

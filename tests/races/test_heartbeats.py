@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.alerts.heartbeats import Job, heartbeat
 from tests.support.database.stored import list_stored_alerts
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 CROWD = 16
@@ -15,7 +15,7 @@ CROWD = 16
 def at_once(job: Job, signals: list[str]) -> set[int]:
     """Send all signals simultaneously, and return the statuses."""
     pings = [partial(job.ping, signal, method="POST", body=b"log") for signal in signals]
-    return {answer.status_code for answer in together(pings)}
+    return {answer.status_code for answer in run_simultaneously(pings)}
 
 
 @pytest.mark.long

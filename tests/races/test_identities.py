@@ -7,12 +7,12 @@ from sqlalchemy import select
 
 from models import Identity
 from tests.support.accounts.people import database_of
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
     add_provider,
     ask_to_sign_in,
-    come_back,
+    open_response_url,
     running_provider,
 )
 
@@ -30,8 +30,8 @@ def test_concurrent_first_sign_ins_create_one_account(gatebell: LiveGatebell) ->
             browsers = [gatebell.http() for _ in range(BROWSERS)]
             asked = [ask_to_sign_in(gatebell, each, slug) for each in browsers]
             back = [provider.response_to(each.headers["Location"]) for each in asked]
-            answers = together(
-                [partial(come_back, *each) for each in zip(browsers, back, strict=True)]
+            answers = run_simultaneously(
+                [partial(open_response_url, *each) for each in zip(browsers, back, strict=True)]
             )
             assert [each.status_code for each in answers] == [302] * BROWSERS
             mine = select(Identity).where(Identity.subject == provider.person["sub"])
@@ -51,5 +51,7 @@ def test_a_repeated_response_signs_in_once(
         for each in copies:
             each.cookies.update(browser.cookies)
         back = [provider.response_to(asked) for _ in copies]
-        answers = together([partial(come_back, *each) for each in zip(copies, back, strict=True)])
+        answers = run_simultaneously(
+            [partial(open_response_url, *each) for each in zip(copies, back, strict=True)]
+        )
         assert sorted(each.status_code for each in answers) == [302] + [400] * (BROWSERS - 1)

@@ -15,7 +15,7 @@ from domain.alerts.change_feed import (
     lock_due_changes,
 )
 from tests.support.alerts.incidents import AT, IncidentProject
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from web.database.engine import open_engine
 from web.jobs.alert_changes import update_incidents
 from web.settings.reader import Settings
@@ -50,7 +50,7 @@ def test_alerts_claimed_by_two_workers_join_one_incident(project: IncidentProjec
             delete_handled_changes(changes, session=theirs)
             theirs.commit()
 
-        together([partial(handle, session, first), partial(handle, other, second)])
+        run_simultaneously([partial(handle, session, first), partial(handle, other, second)])
     engine.dispose()
     (incident,) = project.incidents()
     assert incident["alerts"] == [1, 2]
@@ -69,5 +69,5 @@ def test_only_one_of_several_requests_opens_an_incident_from_an_alert(
         )
         return answer.status_code
 
-    assert sorted(together([open_one] * 4)) == [201, 409, 409, 409]
+    assert sorted(run_simultaneously([open_one] * 4)) == [201, 409, 409, 409]
     assert len(project.incidents()) == 1

@@ -16,7 +16,7 @@ from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
 from tests.support.database.stored import list_stored_integrations
 from tests.support.database.work import project_in, work_in
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 CROWD = 8
@@ -43,7 +43,7 @@ def test_only_one_concurrent_reset_of_a_key_succeeds(gatebell: LiveGatebell) -> 
         except ConflictError:
             return ""
 
-    (winner,) = filter(None, together([reset] * CROWD))
+    (winner,) = filter(None, run_simultaneously([reset] * CROWD))
     (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.previous_key_expires_at is not None
     assert row.previous_key_expires_at > now() + timedelta(hours=23)
@@ -69,7 +69,7 @@ def test_a_link_and_an_endpoint_cannot_both_be_enabled(gatebell: LiveGatebell) -
     for _ in range(4):
         endpoint = connect(gatebell, active=False)
         link = connect(gatebell, endpoint.project, kind="external", name="Pager", active=False)
-        told = together([partial(turn_on, each.id) for each in (endpoint, link)])
+        told = run_simultaneously([partial(turn_on, each.id) for each in (endpoint, link)])
         assert sorted(told) == ["", "on"]
         active = [row.active for row in list_stored_integrations(gatebell, endpoint.project)]
         assert sorted(active) == [False, True]
@@ -81,7 +81,7 @@ def test_only_one_script_creates_the_first_integration(
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
     script = script_of(gatebell, project, "alert_management_integrations")
-    answers = together([partial(script.post, type="http")] * CROWD)
+    answers = run_simultaneously([partial(script.post, type="http")] * CROWD)
     assert sorted(each.status_code for each in answers) == [201, *[400] * (CROWD - 1)]
     assert len(list_stored_integrations(gatebell, project)) == 1
 
@@ -92,7 +92,7 @@ def test_only_one_script_can_replace_a_key(gatebell: LiveGatebell) -> None:
     at = f"alert_management_integrations/{endpoint.id}/keys"
     script = script_of(gatebell, endpoint.project, at)
     (key,) = script.get()
-    answers = together([partial(script.post, key_id=key["id"])] * CROWD)
+    answers = run_simultaneously([partial(script.post, key_id=key["id"])] * CROWD)
     assert sorted(each.status_code for each in answers) == [201, *[409] * (CROWD - 1)]
     (winner,) = (each.json() for each in answers if each.status_code == 201)
     assert [each["id"] for each in winner["keys"]] == [each["id"] for each in script.get()]
@@ -110,7 +110,7 @@ def test_all_concurrent_changes_of_an_alert_are_applied(gatebell: LiveGatebell) 
         partial(script.put, "/status", status="acknowledged", filter={}),
         partial(script.post, "/1/notes", body="a note"),
     ]
-    codes = {each.status_code for each in together(changes * (CROWD // len(changes)))}
+    codes = {each.status_code for each in run_simultaneously(changes * (CROWD // len(changes)))}
     assert codes == {200, 201}
     kinds = [each["kind"] for each in script.get("/1/activity", params={"per_page": 100})]
     assert kinds.count("status") == kinds.count("assignee") == 1

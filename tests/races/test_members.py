@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.team import find_member_id, give_role
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -49,7 +49,7 @@ def test_two_owners_who_remove_each_other_leave_one(gatebell: LiveGatebell) -> N
     for _ in range(ROUNDS):
         group = make_project(gatebell, cain).partition("/")[0]
         give_role(gatebell, group, abel, Role.OWNER)
-        answers = together(
+        answers = run_simultaneously(
             [
                 action_on(gatebell, group, cain, abel, "remove"),
                 action_on(gatebell, group, abel, cain, "remove"),
@@ -66,7 +66,7 @@ def test_two_owners_who_leave_or_step_down_concurrently_leave_one(gatebell: Live
     for _ in range(ROUNDS):
         group = make_project(gatebell, cain).partition("/")[0]
         give_role(gatebell, group, abel, Role.OWNER)
-        answers = together(
+        answers = run_simultaneously(
             [
                 action_on(gatebell, group, cain, cain, "remove"),
                 action_on(gatebell, group, abel, abel, "role", role="40"),

@@ -10,7 +10,7 @@ from tests.races.test_deletion import statuses
 from tests.support.accounts.people import make_project, make_user
 from tests.support.accounts.resource_tokens import get_namespace
 from tests.support.alerts.senders import connect
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -41,7 +41,7 @@ def test_no_alert_is_lost_during_transfers_of_groups(gatebell: LiveGatebell) -> 
             "/projects",
             json={"name": f"p{number}", "namespace_id": first},
         )
-        answers = together([*into, rename, send, send, create])
+        answers = run_simultaneously([*into, rename, send, send, create])
         statuses(answers)
         assert [each.status_code for each in answers[3:5]] == [200, 200]
         # One transfer fails: it would make a cycle, or it does not find the former path.

@@ -33,7 +33,7 @@ from tests.paging.escalations.test_page_texts import texts_to
 from tests.paging.notifications.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from web.jobs.pages import build_paging_policy
 from web.settings.reader import Settings
 
@@ -149,7 +149,7 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
 
     # At this point, both threads have locked their contact.
     with before(("SELECT page_batches.id",), partial(meet, barrier)):
-        together([partial(fail, each) for each in taken])
+        run_simultaneously([partial(fail, each) for each in taken])
     messages = shop.rows(PageMessage)
     if of_one:
         told = {(row.contact_id, row.batch_id) for row in messages if row.kind == "page"}

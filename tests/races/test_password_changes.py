@@ -11,7 +11,7 @@ from tests.http.accounts.settings.test_copied_cookies import COOKIE, SETTINGS
 from tests.http.accounts.settings.test_sessions import with_cookie
 from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import Person, make_user, open_browser
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import is_signed_in
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -50,7 +50,9 @@ def test_only_one_concurrent_password_change_succeeds(
             cookie = browsers[0].cookies[COOKIE]
             browsers = [with_cookie(gatebell, cookie) for _ in range(PARALLEL)]
         new = [generate_random_password() for _ in browsers]
-        answers = together([change(gatebell, *each) for each in zip_with(person, browsers, new)])
+        answers = run_simultaneously(
+            [change(gatebell, *each) for each in zip_with(person, browsers, new)]
+        )
         # The other browsers are signed out, get an error, or have sent a wrong password.
         assert {answer.status_code for answer in answers} <= {302, 409, 422}
         stays = [is_signed_in(gatebell, browser) for browser in browsers]
@@ -76,7 +78,7 @@ def test_an_administrator_s_reset_wins_against_a_concurrent_change(
         thief = open_browser(gatebell, person)
         page = root.get(f"{gatebell.url}/admin/users/{find_user_id(gatebell, person)}")
         reset: Action = partial(submit, root, page, form_to(page, "/reset_password"))
-        changed, done = together([change(gatebell, thief, person, new), reset])
+        changed, done = run_simultaneously([change(gatebell, thief, person, new), reset])
         assert done.status_code == 302
         assert changed.status_code in {302, 409, 422}
         assert not is_signed_in(gatebell, thief)

@@ -8,15 +8,15 @@ from tests.support.accounts.people import alice, bob, make_application, open_bro
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
-    ask_at,
     new_code,
-    pair_in,
+    open_and_follow,
+    parse_token_pair,
     phone_application,
     server_application,
 )
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.oauth.pushes import pushed
-from tests.support.service.crowd import Send, sent_together
+from tests.support.service.crowd import Send, send_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
@@ -37,7 +37,7 @@ def test_one_proof_redeems_only_one_of_sixteen_codes(gatebell: LiveGatebell) -> 
     def redeeming(form: dict[str, str]) -> Send:
         return lambda session: session.post(url, data=form, headers=headers)
 
-    answers = sent_together(gatebell, [redeeming(form) for form in forms])
+    answers = send_simultaneously(gatebell, [redeeming(form) for form in forms])
     statuses = Counter(answer.status_code for answer in answers)
     assert statuses == {200: 1, 400: PARALLEL - 1}, [answer.text for answer in answers]
     errors = {answer.json().get("error") for answer in answers}
@@ -48,10 +48,10 @@ def test_one_proof_redeems_only_one_of_sixteen_codes(gatebell: LiveGatebell) -> 
 def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
     phone, key = phone_application(gatebell), Prover()
     code = new_code(gatebell, phone, **PKCE)
-    token = pair_in(redeem_with_key(gatebell, phone, code, key)).access
+    token = parse_token_pair(redeem_with_key(gatebell, phone, code, key)).access
     url = gatebell.url + USER
     headers = key.showing(token, url)
-    answers = sent_together(
+    answers = send_simultaneously(
         gatebell, [lambda session: session.get(url, headers=headers)] * PARALLEL
     )
     statuses = Counter(answer.status_code for answer in answers)
@@ -63,11 +63,11 @@ def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
 def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     browser = open_browser(gatebell, alice(gatebell))
-    form = form_with(ask_at(browser, pushed(gatebell, client)), "decision")
+    form = form_with(open_and_follow(browser, pushed(gatebell, client)), "decision")
     fields = form.filled(decision="authorize")
     url = f"{gatebell.url}/oauth/authorize/decision"
     cookies = browser.cookies.get_dict()
-    answers = sent_together(
+    answers = send_simultaneously(
         gatebell,
         [lambda session: session.post(url, data=fields, cookies=cookies, allow_redirects=False)]
         * PARALLEL,
@@ -85,7 +85,7 @@ def test_one_pushed_request_without_a_consent_page_gives_one_code(
 ) -> None:
     url = pushed(gatebell, server_application(gatebell))
     cookies = signed_in(gatebell, alice(gatebell)).cookies.get_dict()
-    answers = sent_together(
+    answers = send_simultaneously(
         gatebell,
         [lambda session: session.get(url, cookies=cookies, allow_redirects=False)] * PARALLEL,
     )

@@ -21,16 +21,16 @@ from tests.support.oauth.oauth_wire import (
     VERIFIER,
     age_refreshes,
     changed,
-    is_live,
+    is_token_valid,
     new_code,
     new_pair,
     new_public_pair,
-    pair_in,
+    parse_token_pair,
     phone_application,
     refresh,
     server_application,
 )
-from tests.support.service.crowd import sent_together
+from tests.support.service.crowd import send_simultaneously
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth import build_oauth_context
@@ -44,7 +44,7 @@ ROUNDS = 2
 def all_at_once(gatebell: LiveGatebell, form: list[tuple[str, str]]) -> list[requests.Response]:
     """Send one token request from all clients, each on a connection that is already open."""
     url = f"{gatebell.url}/oauth/token"
-    return sent_together(gatebell, [lambda session: session.post(url, data=form)] * PARALLEL)
+    return send_simultaneously(gatebell, [lambda session: session.post(url, data=form)] * PARALLEL)
 
 
 def assert_one_winner(answers: list[requests.Response]) -> None:
@@ -130,9 +130,9 @@ def test_sixteen_concurrent_refreshes_get_the_same_pair(
     for _ in range(ROUNDS):
         client, form = prepare(gatebell)
         before = tokens_of(gatebell, client)
-        pairs = [pair_in(answer) for answer in all_at_once(gatebell, changed(form, {}))]
+        pairs = [parse_token_pair(answer) for answer in all_at_once(gatebell, changed(form, {}))]
         assert len({(pair.access, pair.refresh) for pair in pairs}) == 1
-        assert is_live(gatebell, pairs[0].access)
+        assert is_token_valid(gatebell, pairs[0].access)
         assert tokens_of(gatebell, client) == before + 1
 
 
@@ -176,7 +176,7 @@ def test_a_pair_that_is_being_stored_is_revoked_with_its_family(
         db.session.commit()
         assert honest.result().json()["error"] == "invalid_grant"
     assert answer.status == 400
-    assert not is_live(gatebell, second["access_token"])
+    assert not is_token_valid(gatebell, second["access_token"])
     assert tokens_of(gatebell, phone) == before
 
 
@@ -203,4 +203,4 @@ def test_a_pair_that_is_stored_first_is_revoked_with_its_family(
         honest, thief = get_services().connections.run_transaction(refresh_first)
         assert thief.result().json()["error"] == "invalid_grant"
     assert honest.status == 200
-    assert not is_live(gatebell, honest.body["access_token"])
+    assert not is_token_valid(gatebell, honest.body["access_token"])

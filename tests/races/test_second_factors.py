@@ -14,7 +14,7 @@ from models import RecoveryCode
 from tests.http.accounts.settings.test_sessions import COOKIE, with_cookie
 from tests.support.accounts.people import Person, database_of, make_user
 from tests.support.alerts.monitoring import wait_until
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import (
     SECURITY,
@@ -47,7 +47,9 @@ def all_send(
     """Send one code from several browsers that have passed the password step."""
     waiting = [give_password(gatebell, person) for _ in range(PARALLEL)]
     code = new_code()  # The code is for the current half minute, after slow first steps as well.
-    return together([partial(give_code, browser, page, code) for browser, page in waiting])
+    return run_simultaneously(
+        [partial(give_code, browser, page, code) for browser, page in waiting]
+    )
 
 
 @pytest.mark.long
@@ -74,7 +76,7 @@ def test_one_password_step_gives_one_sign_in_even_with_many_valid_codes(
     codes = give_recovery_codes(gatebell, charlie)[:PARALLEL]
     browser, page = give_password(gatebell, charlie)
     copies = [with_cookie(gatebell, browser.cookies[COOKIE]) for _ in codes]
-    answers = together(
+    answers = run_simultaneously(
         [partial(give_code, copy, page, code) for copy, code in zip(copies, codes, strict=True)]
     )
     assert outcomes(answers) == {"302 /": 1, "302 /users/sign_in": PARALLEL - 1}
@@ -92,14 +94,14 @@ def test_concurrent_guesses_are_limited(
         partial(submit, browser, page, form_with(page, "code"), code="000000")
         for browser, page in waiting
     ]
-    statuses = Counter(answer.status_code for answer in together(guesses))
+    statuses = Counter(answer.status_code for answer in run_simultaneously(guesses))
     assert statuses == {422: 10, 429: 3}
 
 
 def renew(gatebell: LiveGatebell, person: Person, browsers: list[requests.Session]) -> None:
     """Request new recovery codes in all browsers simultaneously."""
     pages = [browser.get(f"{gatebell.url}{CODES}/renew") for browser in browsers]
-    answers = together(
+    answers = run_simultaneously(
         [
             partial(
                 submit,

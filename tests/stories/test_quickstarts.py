@@ -17,7 +17,7 @@ from tests.support.alerts.monitoring import wait_until
 from tests.support.database.postgres import Postgres
 from tests.support.documents.walkthrough import Shell, Walkthrough
 from tests.support.oauth.device_wire import approve
-from tests.support.oauth.oauth_wire import ask_at
+from tests.support.oauth.oauth_wire import open_and_follow
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -69,19 +69,19 @@ def test_the_quickstart_for_developers_works_as_it_is_written(
 
 
 def token_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
-    """Create a token on the page, as the quickstart says."""
+    """Create a token on the page, as described in the quickstart."""
     page = browser.get(f"{gatebell.url}/-/user_settings/access_tokens/new")
     assert "Create token" in page.text
     form = form_with(page, "name")
     answer = submit(browser, page, form, name="Quickstart", scopes=["read_user"])
-    shown = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    shown = open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
     found = re.search(r'<code id="new-token">(gbp-[^<]+)</code>', shown.text)
     assert found, shown.text
     return found[1]
 
 
 def application_from_page(browser: requests.Session, gatebell: LiveGatebell) -> str:
-    """Register the application on the page, as the quickstart says."""
+    """Register the application on the page, as described in the quickstart."""
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
     assert "Register application" in page.text
     answer = submit(
@@ -93,7 +93,7 @@ def application_from_page(browser: requests.Session, gatebell: LiveGatebell) -> 
         confidential=None,
         scopes=["read_user"],
     )
-    shown = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    shown = open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
     found = re.search(r'id="application-id"[^>]*>([0-9a-f]{64})<', shown.text)
     assert found, shown.text
     return found[1]
@@ -147,7 +147,7 @@ def test_the_quickstart_of_the_product_works_as_it_is_written(
 
 @contextmanager
 def started_by_make(live: LiveGatebell) -> Iterator[None]:
-    """Run a service by `make run`, as the quickstart says."""
+    """Run a service with `make run`, as described in the quickstart."""
     live.python, live.program = "make", ("run",)
     live.start()
     try:

@@ -14,7 +14,7 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
 from tests.support.accounts.people import ClientCredentials, Person
-from tests.support.oauth.oauth_wire import ask_at, decide, sign_in_on
+from tests.support.oauth.oauth_wire import open_and_follow, sign_in_on, submit_decision
 from tests.support.service.live import LiveGatebell
 
 _VERIFIER = "the.verifier~of-Authlib_which-does-not-make-its-own-1234567890"
@@ -254,12 +254,12 @@ class Browser:
 
     def walk(self, url: str, decision: str = "authorize") -> str:
         """Open a URL, submit the pages of the service, and return the redirect out of it."""
-        page = ask_at(self.session, url)
+        page = open_and_follow(self.session, url)
         if 'name="password"' in page.text:
             self.seen.append("sign in")
             page = sign_in_on(self.session, page, self.person)
         if 'name="decision"' in page.text:
             self.seen.append("consent")
-            page = decide(self.session, page, decision)
+            page = submit_decision(self.session, page, decision)
         assert page.status_code == 302, f"{page.status_code} {page.url}:\n{page.text}"
         return page.headers["Location"]

@@ -181,9 +181,8 @@ class ResourceBlueprint(Blueprint):
     def bind_usual_actions(self, actions: ModuleType, one: str, *first: Action[Any, Any]) -> None:
         """Bind the actions of a module that list, show, create, change and delete a resource.
 
-        If several actions have the same verb, bind the first one. `first` are tried before the
-        actions of the module. The URL of a single resource is
-        the URL of the list followed by `one`.
+        Each verb is bound to its first action. The actions in `first` precede the actions of the
+        module. The URL of a single resource is the URL of the list followed by `one`.
         """
         missing = dict(_USUAL_OPERATIONS)
         for each in (*first, *list_operations(actions, self.name)):

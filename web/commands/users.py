@@ -91,7 +91,7 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
     type=click.Choice(tuple(ACCOUNT_GROUPS)),
     default="people",
     show_default=True,
-    help="Group of accounts.",
+    help="Accounts to list.",
 )
 @click.option("--search", default="", help="Words in usernames, names and email addresses.")
 @click.option(

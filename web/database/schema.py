@@ -144,7 +144,7 @@ def get_schema_state(connection: Connection) -> SchemaState:
 
 
 def check_schema_compatible(shape: SchemaState, connection: Connection) -> None:
-    """Raise IncompatibleSchemaError if this code cannot use the schema."""
+    """Check that this code can use the schema. Raise IncompatibleSchemaError if it cannot."""
     if shape is SchemaState.TOO_NEW:
         found, oldest = _find_revision(connection), _find_oldest_supported_revision(connection)
         raise IncompatibleSchemaError(

@@ -56,7 +56,7 @@ def convert_database_errors() -> Iterator[None]:
 
 
 def check_schema(settings: Settings) -> None:
-    """Raise CannotStartError unless this code can use the schema of the database."""
+    """Check that this code can use the schema of the database. Raise CannotStartError if not."""
     with (
         convert_database_errors(),
         _use_new_engine(settings) as engine,
@@ -75,7 +75,7 @@ def should_migrate(settings: Settings) -> bool:
 
 
 def check_sessions(settings: Settings) -> None:
-    """Raise CannotStartError unless the sessions of Postgres or a pooler are usable."""
+    """Check that the sessions of Postgres or a pooler are usable. Raise CannotStartError if not."""
     with convert_database_errors():
         problem = find_session_problem(settings, find_pooler(settings))
     if problem:

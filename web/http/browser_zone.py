@@ -1,4 +1,4 @@
-"""Time zone of the browser, which the script of pages stores in a cookie."""
+"""Time zone of the browser, which a script stores in a cookie."""
 
 from flask import request
 

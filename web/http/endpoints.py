@@ -94,7 +94,7 @@ class Endpoint:
     #: `True` if a heavy process handles the request (web/server/heavy_requests.py). None if the
     #: size of the body decides.
     is_heavy: bool | None = None
-    #: `True` if a request for the mark of the page is not heavy, although the page is.
+    #: True if the page has a mark. Requests for the mark are not heavy, even if the page is.
     has_mark: bool = False
 
 
@@ -280,7 +280,7 @@ def is_heavy_request() -> bool:
 
 
 def is_mark_request() -> bool:
-    """Return whether the script of a page requests only the mark of the page."""
+    """Return whether a script requests only the mark of the page."""
     return request_ctx.request.args.get("_part") == "mark"
 
 

@@ -423,7 +423,7 @@ class PagingJob(Job):
                 break
             began = monotonic()
             problem = self._senders.send_message(delivery, settings)
-            # A service that reports the end of a subscription works.
+            # A push service that reports the end of a subscription works.
             is_good = problem is None or problem.has_ended
             did_well = is_good and monotonic() - began < _SLOW_SERVICE_SECONDS
             if problem is not None:

@@ -1,7 +1,7 @@
 """Geometry of charts: scales with round ticks, bars, lines and heat maps.
 
 The macros of `templates/macros/charts.html` draw the results as SVG. Vertical positions are pixels.
-Horizontal positions are percentages, so that charts have any width without distorting their texts.
+Horizontal positions are percentages, so a chart can have any width without distorting its texts.
 """
 
 import math
@@ -14,8 +14,8 @@ from domain.alerts.listing.charts import DayCounts
 from domain.alerts.listing.project_hours import MAX_HOUR_COUNT
 from domain.core.durations import format_duration
 
-#: Vertical positions of the top of the scale and of its base line. The line above the scale shows
-#: the values of the column under the pointer.
+#: Vertical positions of the top and the base line of a scale. The line above the scale shows the
+#: values of the column under the pointer.
 TOP, BASE = 28, 148
 _LEAST_HEIGHT = 2
 _MAX_TICKS = 4
@@ -32,14 +32,14 @@ _LEVELS = 4
 
 
 class Label(NamedTuple):
-    """The label of a column: in tables and values, and below the chart."""
+    """The label of a column: `full` for tables and values, `short` for the axis of the chart."""
 
     full: str
     short: str
 
 
 class Series(NamedTuple):
-    """Values of all columns with the same meaning. A value is None if there is no measurement."""
+    """A series of values, one for each column. None means that there is no measurement."""
 
     #: CSS class of the color and pattern.
     name: str
@@ -50,7 +50,7 @@ class Series(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A bar, or the marker of a line without a height."""
+    """A bar, or a marker on a line. A marker has no height."""
 
     name: str
     y: float
@@ -77,7 +77,8 @@ class Chart(NamedTuple):
     #: Vertical position and text of each tick.
     ticks: tuple[tuple[float, str], ...]
     columns: tuple[Column, ...]
-    #: Series, column and vertical positions of lines from the column to the next column.
+    #: Segments of lines: the series, the column, and the vertical positions in this column and the
+    #: next.
     segments: tuple[tuple[str, int, float, float], ...]
     #: Sum of all values, and the largest sum of a column.
     total: float
@@ -91,7 +92,7 @@ class Scale:
     def __init__(
         self, maximum: float, steps: Iterable[float], write: Callable[[float], str]
     ) -> None:
-        """Choose the first step with which the scale has few ticks."""
+        """Choose the first step with which the scale has at most five ticks."""
         step = next(each for each in steps if maximum <= each * _MAX_TICKS)
         self._top = step * max(math.ceil(maximum / step), 1)
         values = [step * each for each in range(round(self._top / step) + 1)]
@@ -140,7 +141,7 @@ def build_bars(
 ) -> Chart:
     """Return a chart of stacked bars. Series without values are left out.
 
-    `marks` maps columns to the texts of their marks.
+    `marks` contains the texts of marks by the index of their column.
     """
     found, marks = tuple(each for each in series if any(each.values)), marks or {}
     sums = [sum(each.values[place] or 0 for each in found) for place in range(len(labels))]
@@ -166,7 +167,7 @@ def build_bars(
 
 
 def build_lines(labels: Sequence[Label], series: Sequence[Series]) -> Chart:
-    """Return a chart of durations in seconds. A line has a gap where a value is missing."""
+    """Return a line chart of durations in seconds. A line has a gap where a value is missing."""
     values = [value for each in series for value in each.values if value is not None]
     scale, columns = build_duration_scale(max(values, default=0)), []
     for place, label in enumerate(labels):
@@ -203,9 +204,9 @@ def build_severity_bars(
     links: Mapping[str, str] | None = None,
     marks: Mapping[date, Sequence[str]] | None = None,
 ) -> Chart:
-    """Return the chart of alerts by day and severity, the worst at the bottom.
+    """Return a chart of alerts by day and severity, with the highest severity at the bottom.
 
-    `links` maps severities to the filtered list of alerts.
+    `links` contains the URL of the filtered list of alerts for each severity.
     """
     series = (
         Series(
@@ -224,14 +225,14 @@ def compute_level(count: int, most: int) -> int:
 
 
 def list_level_ranges(most: int) -> tuple[tuple[int, int, int], ...]:
-    """Return each level of a heat map with its smallest and largest count."""
+    """Return each level of a heat map with its smallest and largest count, without empty levels."""
     bounds = [
         (n, most * (n - 1) // _LEVELS + 1, most * n // _LEVELS) for n in range(1, _LEVELS + 1)
     ]
     return tuple(each for each in bounds if each[1] <= each[2])
 
 
-#: Functions and values that templates use.
+#: Functions and values for templates.
 TEMPLATE_GLOBALS: Mapping[str, Any] = {
     "build_severity_bars": build_severity_bars,
     "full_hour": MAX_HOUR_COUNT,

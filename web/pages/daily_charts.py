@@ -1,4 +1,4 @@
-"""Charts by day of the pages of applications and of the administration."""
+"""Charts of the last days for the pages of applications and of the administration."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -24,7 +24,7 @@ class TitledChart(NamedTuple):
 
 
 def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
-    """Return the last days in a time zone and their start times, oldest first."""
+    """Return the last days in a time zone with their start times, oldest first."""
     place = get_zone(time_zone)
     today = convert_to_local(now, place).date()
     days = [today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS))]
@@ -32,7 +32,7 @@ def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
 
 
 def build_use_charts(use: DailyUse) -> Sequence[TitledChart]:
-    """Return the charts of an application that have a value."""
+    """Return the charts of an application. Charts without values are left out."""
     calls = "API requests with a token of the application. Days are in UTC."
     issued = "Access tokens from all grants, including refreshed tokens. Days are in UTC."
     rejected = "Requests to sign in or for tokens. Only the newest with each reason are stored."

@@ -16,9 +16,10 @@ _UPDATE_HEADER = "Gatebell-Update"
 
 
 def is_update() -> bool:
-    """Return whether a script requests the page in order to update it.
+    """Return whether a script requests the page in order to refresh it.
 
-    Messages and marks of changes are left for the page that the user opens next.
+    Such a request does not consume messages and the time of a change. They are for the next page
+    that the user opens.
     """
     return _UPDATE_HEADER in request.headers
 

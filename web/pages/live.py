@@ -1,7 +1,7 @@
-"""Pages that follow what happens (ADR 80).
+"""Pages that refresh themselves (ADR 80).
 
-The script of such a page (static/js/live.js) requests the mark of the page again and again. If the
-mark has changed, the script requests the page, and replaces the parts that differ.
+The script of such a page (static/js/live.js) requests the mark of the page at regular intervals.
+When the mark has changed, the script requests the page, and replaces the parts that differ.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def render_live_page(
 ) -> ResponseReturnValue:
     """Return the page, or only its mark if the page's script requests the mark.
 
-    Find the mark before the page, so that no change is missed that happens in between.
+    Compute the mark before you call this function: the page may change while it is rendered.
     """
     if not is_mark_request():
         g.page_mark = mark

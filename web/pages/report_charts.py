@@ -1,4 +1,4 @@
-"""Charts and loads of on-call reports."""
+"""Charts and workloads of on-call reports."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ def _build_label(start: datetime, report: Report) -> Label:
 
 
 def list_loads(report: Report, on_call: Mapping[str, int]) -> Sequence[tuple[PersonFigures, int]]:
-    """Return the figures of each person who was paged or on call, and the seconds on call."""
+    """Return the figures and the seconds on call of each user who was paged or on call."""
     others = sorted(on_call.keys() - {each.user for each in report.people})
     added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
     return [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]

@@ -49,10 +49,10 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: The same for short texts, largest first.
+#: Units of short texts, largest first.
 _SHORT_UNITS = ((_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-#: Number of seconds within which the distance of a time from now is always shown.
+#: Maximum number of seconds between a time and now for which the distance is always shown.
 _NEAR_SECONDS = 12 * _HOUR
 #: Number of seconds below which a time counts as just now.
 _JUST_NOW_SECONDS = 10

@@ -6,7 +6,7 @@ from web.settings.reader import SettingsError
 
 
 def check_temporary_directory() -> None:
-    """Raise SettingsError if no directory for temporary files is writable."""
+    """Check that a directory for temporary files is writable. Raise SettingsError if none is."""
     try:
         tempfile.gettempdir()
     except OSError as error:

@@ -31,7 +31,7 @@ _CHANNEL_PATH = f"/<int(max={MAX_ID}):channel_id>"
 @channels.get("")
 @permission_required("notification_channels.index")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the channels of a project or group and its ancestor groups, or the form of a service."""
+    """Show the channels of a project or group and its ancestors, or the form for a new channel."""
     service, search = read_gallery_query()
     if service:
         return _render_new_page(holder, build_new_form(service))
@@ -55,7 +55,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
 @channels.route(_CHANNEL_PATH, methods=["GET", "POST"])
 @permission_required("notification_channels.change")
 def edit(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
-    """Show the form of a channel's service, and change the channel."""
+    """Show the form for a channel, and change the channel."""
     channel = actions.show_channel(get_unit_of_work(), holder, channel_id)
     form = build_change_form(channel)
     changed = form.run_if_valid(

@@ -40,7 +40,7 @@ _RULE_PATH = f"/rules/<int(max={MAX_ID}):rule_id>"
 @contacts.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's contacts, rules and paging preferences, or the form of a service."""
+    """Show the user's contacts, rules and paging preferences, or the form for a new contact."""
     service, search = read_gallery_query()
     return _render_new_page(build_new_form(service)) if service else _render_page(search=search)
 
@@ -62,7 +62,7 @@ def create() -> ResponseReturnValue:
 @contacts.route(_CONTACT_PATH, methods=["GET", "POST"])
 @sign_in_required
 def edit(contact_id: int) -> ResponseReturnValue:
-    """Show the form of a contact's service, and change the contact."""
+    """Show the form for a contact, and change the contact."""
     contact = actions.show_contact(get_unit_of_work(), contact_id)
     form = build_change_form(contact)
     changed = form.run_if_valid(
@@ -132,7 +132,7 @@ def delete(contact_id: int) -> ResponseReturnValue:
 @contacts.post("/devices/key.json")
 @sign_in_required
 def find_push_key() -> ResponseReturnValue:
-    """Return the public key with which a browser subscribes; the first request creates the key."""
+    """Return the public key for push subscriptions. The first request creates the key pair."""
     key = get_or_create_push_key(
         session=db.session(), keyring=get_services().keyring, now=get_current_time()
     )
@@ -255,7 +255,7 @@ def _render_new_page(form: ContactForm) -> ResponseReturnValue:
 
 
 def _find_contact_context(user_id: int) -> dict[str, Any]:
-    """Return the form for codes, and the identities of the user's devices."""
+    """Return the template variables for confirmation codes and for the user's devices."""
     keyring = get_services().keyring
     identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
     return {"code_form": CodeForm(formdata=None), "device_identities": identities}

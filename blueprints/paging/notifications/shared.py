@@ -23,22 +23,22 @@ _TOPIC_LENGTH = 24
 
 
 def read_gallery_query() -> tuple[str, str]:
-    """Return the chosen service, or an empty string, and the search text of the gallery."""
+    """Return the service and the search text from the query. Both can be empty."""
     given = get_list_query("service", "search")
     return given.get("service", ""), given.get("search", "").strip()
 
 
 def build_new_form(service: str) -> ContactForm:
-    """Return the form for a contact of a service. A topic is random until the user changes it.
+    """Return the form for a new contact of a service.
 
-    Raise NotFoundError if there is no such service.
+    The initial value of a topic is random. Raise NotFoundError if there is no such service.
     """
     topic = f"gatebell-{generate_random_letters(_TOPIC_LETTERS, _TOPIC_LENGTH)}"
     return build_contact_form(get_service(service), {}, data={"topic": topic})
 
 
 def build_change_form(contact: Contact) -> ContactForm:
-    """Return the form that changes a contact. Stored secrets are not shown.
+    """Return the form that changes a contact, without showing its stored secrets.
 
     Raise NotFoundError if contacts of this service have no form.
     """
@@ -47,7 +47,7 @@ def build_change_form(contact: Contact) -> ContactForm:
 
 
 def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValue:
-    """Return the page with the form of a service, with status 422 if the form has errors."""
+    """Render the form for a contact of a service, with status 422 if the form has errors."""
     url = _find_topic_url(form)
     return render_form_page(
         "notifications/service.html",
@@ -68,7 +68,7 @@ def _find_topic_url(form: ContactForm) -> str | None:
 
 
 def build_gallery_context(search: str, contacts: Sequence[Contact]) -> dict[str, Any]:
-    """Return the services of the gallery, and the services of contacts by their ids."""
+    """Return the template variables for the gallery of services and for the list of contacts."""
     return {
         "search": search,
         "groups": search_services(search),

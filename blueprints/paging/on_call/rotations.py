@@ -144,7 +144,7 @@ def _preview_turns(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> Picture | None:
-    """Return a picture of the next turn of each user, or None while the form is incomplete.
+    """Return a picture of one turn of each user, or None while the form is incomplete.
 
     Raise InvalidError if a field is invalid.
     """
@@ -157,4 +157,4 @@ def _preview_turns(
         rotation.id if rotation else None,
         form.entered_rotation,
     )
-    return Picture.of_lanes([found.lane], found.users, found.period, schedule.time_zone)
+    return Picture.from_lanes([found.lane], found.users, found.period, schedule.time_zone)

@@ -67,7 +67,7 @@ BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
 #: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
-#: Maximum number of columns in a picture on a phone.
+#: Maximum number of columns of a picture on a phone.
 _MAX_COLUMNS = 4
 
 
@@ -92,7 +92,7 @@ class Picture:
     colors: Mapping[int, int]
 
     @classmethod
-    def of_lanes(
+    def from_lanes(
         cls,
         lanes: Sequence[Lane],
         users: Mapping[int, UserReference],
@@ -112,7 +112,7 @@ class Picture:
 
     @property
     def narrow_lanes(self) -> Sequence[Lane]:
-        """The first lanes, as many as fit next to each other on a phone."""
+        """The first lanes, limited to the number that fits next to each other on a phone."""
         rows = list(accumulate(lane.rows for lane in self.lanes))
         return self.lanes[: max(sum(each <= _MAX_COLUMNS for each in rows), 1)]
 
@@ -123,12 +123,12 @@ class SelectedBar:
 
     bar: Bar
     user: UserReference | None
-    #: The whole turn that contains the shift, if it can be swapped.
+    #: Turn that contains the shift. None if the turn cannot be swapped.
     turn: OnCallTurn | None
 
     @property
     def period(self) -> Period:
-        """The turn, or the shift if it does not belong to a turn that can be swapped."""
+        """Period of the turn, or of the shift if its turn cannot be swapped."""
         if self.turn:
             return Period(self.turn.starts_at, self.turn.ends_at)
         return Period(self.bar.start, self.bar.end)
@@ -139,7 +139,7 @@ class CalendarGrid:
     """The days that a calendar shows."""
 
     view: CalendarView
-    #: A day within the period that is shown.
+    #: Day within the period.
     day: date
     title: str
     first: date
@@ -249,7 +249,7 @@ def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> Calend
 
 
 def parse_bar_time(given: Mapping[str, str], name: str) -> datetime | None:
-    """Return the time of a parameter that links of the picture contain, or None if it is missing.
+    """Parse a time parameter of a link in the picture. Return None if it is missing.
 
     Raise QueryError for other values.
     """
@@ -279,12 +279,12 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
 def _find_selected_bar(
     picture: Picture, selection: str, schedule: OnCallSchedule, grid: CalendarGrid
 ) -> SelectedBar | None:
-    """Return the bar that `username@time` selects, or `@time` for a gap; None if there is none."""
+    """Return the shift that `username@time` selects, the gap that `@time` selects, or None."""
     username, _, text = selection.rpartition("@")
     moment = parse_bar_time({"turn": text}, "turn") or grid.period.end
     for bar in picture.lanes[0].bars:
         user = picture.users[bar.duty.user_id] if bar.duty else None
-        # Links contain whole seconds.
+        # The times in links have no fractions of a second.
         start, end = (each.replace(microsecond=0) for each in (bar.start, bar.end))
         if start <= moment < end and (user.username if user else "") == username:
             turns = list_swappable_turns(schedule) if user else ()
@@ -329,7 +329,7 @@ def _build_calendar_context(
     able = set(list_eligible_names(holder))
     gaps_from = shifts[0].starts_at if shifts else grid.period.end
     lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
-    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    picture = Picture.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
     return {
         "grid": grid,
         "picture": picture,

@@ -186,7 +186,7 @@ def delete_override(
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
 @permission_required("on_call_swap_requests.create")
 def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Request a swap of two shifts, or swap them without asking."""
+    """Request a swap of two shifts, or swap them immediately as a Maintainer."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     given = get_list_query("shift", "other_shift")
     own = None if holder.can_maintain else get_current_user().username

@@ -76,7 +76,7 @@ class PasskeyUser:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPasskey:
-    """The stored fields of a passkey."""
+    """The fields of a passkey that are stored in the database."""
 
     credential_id: bytes
     public_key: bytes

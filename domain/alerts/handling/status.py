@@ -37,7 +37,7 @@ class StatusChange:
     via: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidError if the status is unknown."""
+        """Check that the status exists. Raise InvalidError if it is unknown."""
         if self.status not in STATUSES:
             message = f"The status must be one of {', '.join(STATUSES)}."
             raise InvalidError(message, field="status")

@@ -1,4 +1,4 @@
-"""Finds the deliveries of integrations in the last 24 hours, and counts them by day."""
+"""Finds the hours of the last day with deliveries of integrations, and counts deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ from models import Delivery
 SHOWN_HOURS = 24
 #: Maximum number of deliveries of an integration that are counted for a day.
 MAX_DAY_COUNT = 10_000
-#: Common table expression for the first ID and the following ID of each part of a period.
-#: Deliveries have no index on their time. Their IDs increase with the time, so a binary search
-#: finds the first ID of each part, and the cost hardly depends on the number of deliveries.
+#: Common table expression with the first ID of each period, and the first ID after it. Deliveries
+#: have no index on their time. Their IDs increase with time, so a binary search finds the first ID
+#: of each period. The cost hardly depends on the number of deliveries.
 _PARTS = """
 WITH RECURSIVE search (part, since, low, high) AS (
   SELECT part, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM deliveries)
@@ -29,7 +29,7 @@ WITH RECURSIVE search (part, since, low, high) AS (
   FROM search WHERE low = high
 )
 """
-#: Query for the first accepted and the first rejected delivery of each integration in each hour.
+#: Query for the hours in which each integration accepted a delivery, and rejected a delivery.
 _HOURS = """
 SELECT integrations.id,
   (SELECT deliveries.id FROM deliveries WHERE {inside} AND is_test IS FALSE AND status_code < 300
@@ -38,8 +38,8 @@ SELECT integrations.id,
     ORDER BY integration_id, deliveries.id LIMIT 1) IS NOT NULL AS rejected
 FROM integrations CROSS JOIN parts WHERE project_id = :project_id ORDER BY integrations.id, part
 """
-#: Query for the numbers of all deliveries and of rejected deliveries of all integrations. Both are
-#: counted in an index, without reading the rows and their bodies.
+#: Query for the number of all deliveries, and the number of rejected deliveries, in each period. An
+#: index provides both numbers, so the rows and their bodies are not read.
 _DAYS = """
 SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
   SELECT part,
@@ -53,8 +53,8 @@ SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
 """
 _IS_EARLIER = """(SELECT received_at FROM deliveries WHERE id >= (low + high) / 2
   ORDER BY id LIMIT 1) < since"""
-#: Conditions by dialect. For pairs in this order, Postgres can only use the indexes that begin with
-#: the integration.
+#: Conditions by SQL dialect. The order of the columns in the pairs lets Postgres use only the
+#: indexes that begin with the integration.
 _INSIDE = {
     "postgresql": "(integration_id, deliveries.id) >= (integrations.id, first) AND "
     "(integration_id, deliveries.id) < (integrations.id, following)",
@@ -64,7 +64,7 @@ _INSIDE = {
 
 
 class DeliveryHour(NamedTuple):
-    """An hour of an integration."""
+    """Whether an integration received deliveries in an hour."""
 
     #: True if a delivery was accepted.
     received: bool
@@ -85,16 +85,16 @@ def find_delivery_hours(
 
 
 class DeliveryCount(NamedTuple):
-    """The number of deliveries on a day."""
+    """The numbers of accepted and rejected deliveries in a period."""
 
     accepted: int
     rejected: int
 
 
 def count_deliveries(starts: Sequence[datetime], *, session: Session) -> list[DeliveryCount]:
-    """Return the numbers of deliveries of all integrations since each time until the next one.
+    """Count the deliveries of all integrations in the period from each time to the next.
 
-    At most MAX_DAY_COUNT deliveries of an integration are counted for each time.
+    At most MAX_DAY_COUNT deliveries of each integration are counted in a period.
     """
     found = {
         row.part: DeliveryCount(int(row.deliveries - row.rejected), int(row.rejected))

@@ -301,7 +301,7 @@ class RecognitionBody(_Messages):
 
 
 class MappingFinding(Resource):
-    """A part of a guessed mapping, with the reason for it."""
+    """A part of a proposed mapping, and the reason for the proposal."""
 
     field: AlertField | None = Field(
         description="Field of the alert. Null for the rule that resolves alerts."

@@ -320,7 +320,7 @@ class IntegrationCredentials(SecretResource):
 
     @property
     def current(self) -> IntegrationKey:
-        """The current key."""
+        """The key that new requests should use."""
         return self.keys[0]
 
     @property

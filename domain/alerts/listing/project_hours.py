@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from models import Alert
 
 SHOWN_HOURS = 24
-#: Number at which an hour counts as full.
+#: Maximum number of alerts that are counted in an hour.
 MAX_HOUR_COUNT = 10
 _STARTS = " UNION ALL ".join(
     f"SELECT {hour} AS hour, :time_{hour} AS since, :time_{hour + 1} AS until"
@@ -34,7 +34,7 @@ WHERE projects.id IN :project_ids ORDER BY projects.id, starts.hour
 def count_alerts_by_hour(
     project_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, tuple[int, ...]]:
-    """Return the numbers of alerts in the last 24 hours by project id, oldest hour first.
+    """Count the alerts of each of the last 24 hours, by project ID, oldest hour first.
 
     A number is at most MAX_HOUR_COUNT.
     """

@@ -30,7 +30,10 @@ class MatcherSyntaxError(Exception):
 
 
 def check_matcher_pattern(matcher: Matcher, position: int) -> None:
-    """Raise MatcherSyntaxError if the matcher's regular expression is not valid in RE2 syntax."""
+    """Check that the regular expression of a matcher is valid in RE2 syntax.
+
+    Raise MatcherSyntaxError if it is not.
+    """
     if matcher.operator.is_regex:
         try:
             compile_pattern(matcher.value)

@@ -55,7 +55,10 @@ def is_change_event(payload: Mapping[str, object]) -> bool:
 
 
 def check_event_kind(payload: Mapping[str, object], *, is_change: bool) -> None:
-    """Raise InvalidEventError if a body is not the kind of event that its URL accepts."""
+    """Check that a body is the kind of event that its URL accepts.
+
+    Raise InvalidEventError if it is not.
+    """
     if not is_change and "event_action" not in payload:
         raise InvalidEventError(["'event_action' is missing or blank"])
     about = payload.get("payload")

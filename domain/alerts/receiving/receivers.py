@@ -413,9 +413,10 @@ def get_key_in_url(receiver: Receiver, given: str | None) -> str | None:
 
 
 def check_accepts_alerts(receiver: Receiver) -> None:
-    """Raise DisabledReceiverError if the integration or its project does not accept alerts.
+    """Check that the integration and its project accept alerts.
 
-    A project does not accept alerts while an external on-call tool is active.
+    A project does not accept alerts while an external on-call tool is active. Raise
+    DisabledReceiverError if alerts are not accepted.
     """
     if receiver.is_archived:
         message = "This project is archived and does not accept alerts. An owner can unarchive it."

@@ -1,7 +1,7 @@
-"""Finds the value of a payload that fits a field of an alert best, by the kind of the value.
+"""Finds the value in a payload that fits a field of an alert best.
 
-The words of a key are compared with phrases. Phrases for a field are ordered: the first one fits
-best. Each level of nesting and each additional word makes a value less likely.
+The words of a key are compared with the phrases of the field, of which the first one fits best.
+Each level of nesting and each additional word make a value less likely.
 """
 
 import re
@@ -19,7 +19,7 @@ from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
 
 
 class Confidence(StrEnum):
-    """The certainty of a proposal. Pages ask the user about unsure parts."""
+    """The certainty of a proposal. Pages ask users to check unsure parts."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -32,23 +32,23 @@ class FieldKind:
 
     #: Phrases at the end of the words of a path, best first.
     phrases: str
-    #: Words that have to be a whole key at the top, since they are too general elsewhere.
+    #: Words that must be a whole key at the top level, because they are too general elsewhere.
     exact: str = ""
     fits: Callable[[Leaf], bool]
-    #: True if the phrases are nouns, so that `name` can follow them.
+    #: True if the word `name` can follow the phrases, as in `host name`.
     is_name: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundLeaf:
-    """A value for a field, with the reason for it."""
+    """A value that was found for a field, and the reason for the choice."""
 
     leaf: Leaf
     confidence: Confidence
     reason: str
 
 
-#: Phrases for a title if no other value is one, best first.
+#: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
     "alert type|alarm type|problem type|issue type|issue|problem|friendly name",
     "display name|target name|name|label",
@@ -61,7 +61,7 @@ _DEPTH_COST = 3
 _WORD_COST = 2
 _EXACT_COST = 4
 _ZONE_BONUS = 0.1
-#: Cost up to which a value is a likely one.
+#: Maximum cost of a value with the confidence `LIKELY`.
 _LIKELY_COST = 14
 
 
@@ -69,11 +69,11 @@ _LIKELY_COST = 14
 LINK_OWNERS = parse_word_set(
     "host target monitor server endpoint site website entity check location"
 )
-#: Words that stand for a missing value, and words for kinds of objects, which are not names.
+#: Words for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
-#: Words of things that are not affected by a problem although they have names and identifiers.
+#: Kinds of objects that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
     "notification feature project version definition error exception template feed cause group "
@@ -87,9 +87,10 @@ RUNNER_WORDS = parse_word_set("execution runner probe collector poller checker r
 #: Words of time zones in keys.
 _ZONE_WORDS = parse_word_set("utc gmt iso")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
-#: Words of keys whose state `error` is a severity, and not the state of a failed run.
+#: Words of keys for which the state `error` is a severity. Elsewhere, it is the state of a failed
+#: run.
 _GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
-#: Severities that do not say much, since many tools always send them as a priority.
+#: Severities without much meaning, because many tools send them as the default priority.
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
@@ -98,7 +99,7 @@ _THING_WORDS = parse_word_set(
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
-#: Words of things that are named by chance or by a commit.
+#: Kinds of objects with a random name, or with the title of a commit as their name.
 _UNNAMED_THINGS = parse_word_set("run commit")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
@@ -126,12 +127,12 @@ def _is_title(leaf: Leaf) -> bool:
 
 
 def _is_own_title(leaf: Leaf) -> bool:
-    """Return whether a text can be a title, and does not name a group of objects."""
+    """Return whether a text can be a title and is not the name of a group of objects."""
     return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
 
 
 def is_code(leaf: Leaf) -> bool:
-    """Return whether a text is a word in lower case, and its key does not say that it is a name."""
+    """Return whether a text is a lowercase word whose key is not a name, title or label."""
     is_named = leaf.own_words[-1:] in (("name",), ("title",), ("label",))
     return leaf.text.islower() and " " not in leaf.text and not is_named
 
@@ -150,7 +151,7 @@ def _is_host(leaf: Leaf) -> bool:
 
 
 def _is_start(leaf: Leaf) -> bool:
-    """Return whether a value is a time of the alert, and not the creation of a device or a rule."""
+    """Return whether a value is a time of the alert, not the creation time of a device or rule."""
     is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
     is_part = bool(leaf.text and ":" in leaf.text and _TIME_OF_DAY.fullmatch(leaf.text))
     is_part |= bool(set(leaf.own_words) & _PUBLICATION_WORDS)
@@ -261,7 +262,11 @@ def find_field(
 
 
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
-    """Return the name of the least nested thing that has a name and an identifier, or None."""
+    """Return the name of the affected object, or None.
+
+    It is the least nested object with a name and an identifier. Messages without links can also
+    name an agent.
+    """
     identified = {each.thing for each in leaves if set(each.own_words) & _IDENTIFIER_WORDS}
     found = [
         leaf
@@ -272,7 +277,7 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and _is_host(leaf)
     ]
     if not found and not any(leaf.is_link for leaf in leaves):
-        # In checks of addresses, the agent is the place that the check runs from.
+        # In messages about URLs, the agent is the location that runs the check.
         found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
     if not found:
         return None
@@ -303,9 +308,9 @@ def _find_best(
 
 
 def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
-    """Return how badly a key fits the phrases of a field, or None if it does not fit at all.
+    """Return the cost of a key for a field, or None if the key does not fit.
 
-    0 is best.
+    The key with the lowest cost fits best.
     """
     if leaf.is_about_other:
         return None
@@ -328,7 +333,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
 
 
 def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
-    """Return the value for the severity: of a key for severities, or else a state that is one."""
+    """Return the value of a severity key, or a state that is also a severity."""
     top = [leaf for leaf in leaves if leaf.words == ("severity",) and leaf.is_word]
     given = [leaf for leaf in top if _is_severity(leaf)] or leaves
     found = find_field(AlertField.SEVERITY, filter(_is_severity_word, given))
@@ -350,7 +355,7 @@ def _is_graded_state(leaf: Leaf) -> bool:
     own, word = set(leaf.own_words), normalize_word(leaf.text)
     is_state = bool(own & {"state", "status", "condition", "type"})
     is_graded = " " not in word and "type" not in own and _is_severity_word(leaf)
-    # The state `error` of a run is no severity.
+    # The state `error` of a run is not a severity.
     is_failure = word in FAILURE_WORDS and not (word == "error" and own & _GRADED_OWNERS)
     is_other = leaf.is_about_other or is_failure or word in _KIND_WORDS
     is_word = word in USUAL_SEVERITY_WORDS or is_graded

@@ -1,9 +1,9 @@
 """Proposes the values that identify an alert in all of its messages.
 
-A payload can contain identifiers of four kinds: of the message, which is never an identity; of the
-alert, which is the same until the alert is over; of a rule, which is the same for all hosts; and of
-an object, such as a host. An identifier of a rule is joined with the objects, so that two hosts do
-not share an alert.
+A payload can contain four kinds of identifiers. The identifier of a message never identifies the
+alert. The identifier of an alert is the same until the alert is over. The identifier of a rule is
+the same for all hosts. An object, such as a host, also has an identifier. The identifier of a rule
+is joined with the objects, so that two hosts do not share an alert.
 """
 
 import re
@@ -34,15 +34,15 @@ _RULE_WORDS = parse_word_set(
     "alertname alert alarm sensor item slo subject title workflow pipeline definition "
     "scenario component metric budget dag flow task function schedule"
 )
-#: Words of things whose name or code is the name of a rule.
+#: Kinds of objects whose name or code is the name of a rule.
 _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding")
-#: Words of keys of messages about code, whose title is the text of a commit.
+#: Words in the keys of messages about code, whose title is the text of a commit.
 _CODE_WORDS = parse_word_set("commit branch build deploy")
-#: Words of keys for a kind. These are only the name of a rule if nothing else is.
+#: Words of keys for a kind. Such a value names the rule only if no other value does.
 _ALERT_TYPE_KEYS = ({"alert", "type"}, {"alarm", "type"}, {"event", "type"})
 _KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"})
 _OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
-#: Words of keys for credentials, and words that make one of a key.
+#: Words of keys for credentials, and words that make the word `key` the name of a credential.
 _SECRET_WORDS = parse_word_set(
     "token secret password passphrase credential signature authorization webhook"
 )
@@ -58,19 +58,19 @@ _OBJECT_WORDS = parse_word_set(
 )
 #: Words of objects that contain other objects.
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
-#: Words of places that a check runs from.
+#: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
-#: Words of things that check one object, and of the places that they may run in.
+#: Kinds of rules that check one object, and words for the places in which they may run.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
 _RUN_AREA_WORDS = parse_word_set("region zone location")
 #: Words of rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
-#: Words of objects that often have a name as well.
+#: Words for addresses of objects that often have a name, too.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
 _PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
 _NAME_WORDS = parse_word_set("name title slug label")
-#: Words of things that exist once for each alert. Other things, such as a network or a board, have
+#: Kinds of objects that exist once for each alert. Other objects, such as networks and boards, have
 #: the same identifier in several alerts.
 _OCCURRENCE_WORDS = parse_word_set(
     "event finding fault error signal detection occurrence object item series exception downtime"
@@ -91,7 +91,7 @@ class Identity:
     reason: str
     #: True if two hosts with the same rule would share an alert.
     may_merge_hosts: bool = False
-    #: True if the recovery has other values.
+    #: True if the values in the recovery differ.
     is_partial: bool = False
 
     @property
@@ -154,9 +154,10 @@ def _rank_key(leaf: Leaf) -> int:
 def _find_alert_id(
     stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
 ) -> Identity | None:
-    """Find an identifier of the alert. The plain key `id` needs a second message as evidence.
+    """Find an identifier of the alert.
 
-    A short identifier may be the identifier of a rule, so it is joined with the host.
+    The plain key `id` needs a second message as evidence. A short identifier may be the identifier
+    of a rule, so it is joined with the host.
     """
     found = []
     state = propose_resolution(messages) if messages.recovery is not None else None
@@ -197,7 +198,7 @@ def _find_alert_id(
 def _list_joined(
     leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
 ) -> Sequence[PayloadPath]:
-    """Return the objects to join with an identifier that may belong to a rule."""
+    """Return the paths of the objects to join with an identifier that may belong to a rule."""
     may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
     if not may_be_rule or _looks_random(leaf):
         return ()
@@ -213,7 +214,7 @@ def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
 
 
 def _looks_random(leaf: Leaf) -> bool:
-    """Return whether an identifier was generated for one alert, unlike a name or a small number."""
+    """Return whether an identifier seems to be generated, unlike a name or a small number."""
     text = str(leaf.value)
     has_digits = any(each.isdigit() for each in text)
     has_word = any(len(part) > 3 and part.isalpha() for part in _PARTS.split(text))  # noqa: PLR2004
@@ -230,12 +231,12 @@ def _find_rule_and_objects(
     if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
         objects = others
     if rule and (hosts or len(objects) > 1):
-        # A plain link may lead to one run or one message in the tool.
+        # A link without further words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
     if is_alone := rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule):
         objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
-        rule = None  # All problems of a kind would share an alert.
+        rule = None  # Otherwise, all problems of this kind would share an alert.
     specific = find_specific_name(rule, stable)
     rules = [leaf for leaf in (rule, specific) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
@@ -268,7 +269,7 @@ def _find_rule_and_objects(
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
-    """Return the name of the check if a rule, such as a policy, can apply to several ones."""
+    """Return the name of the check if the rule, such as a policy, can apply to several checks."""
     if rule is None or rule.thing not in _GENERAL_WORDS or "title" in rule.own_words:
         return None
     named = [
@@ -296,7 +297,7 @@ def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
 
 
 def _has_identifier(leaf: Leaf) -> bool:
-    """Return whether a nested value identifies a thing of an unknown kind."""
+    """Return whether a nested value identifies an object of an unknown kind."""
     return bool(set(leaf.own_words) & _PLAIN_ID_WORDS) and len(leaf.path) > 1
 
 
@@ -313,7 +314,7 @@ def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
 
 
 def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
-    """Return how badly a value names the rule, without its depth, or None if it does not."""
+    """Return the cost of a value as the name of the rule, without its depth, or None."""
     own = set(leaf.own_words)
     is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
     is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
@@ -336,12 +337,12 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
 
 
 def _is_word(leaf: Leaf) -> bool:
-    """Return whether an identifier is a word that someone chose, such as the name of a rule."""
+    """Return whether an identifier is a word that a person chose, such as the name of a rule."""
     return any(each.isalpha() for each in leaf.text) and not _looks_random(leaf)
 
 
 def _is_fixed(leaf: Leaf) -> bool:
-    """Return whether a text is probably the same in each message: without numbers and states."""
+    """Return whether a text is probably the same in each message, without numbers and states."""
     return not any(each.isdigit() for each in leaf.text) and not find_state_in_sentence(leaf.text)
 
 
@@ -351,7 +352,7 @@ def _is_object(leaf: Leaf) -> bool:
         "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
     ):  # For example, failed locations.
         return False
-    if leaf.is_link and _UNIX_TIME.search(leaf.text):  # A link to the time of the message.
+    if leaf.is_link and _UNIX_TIME.search(leaf.text):  # The link contains the time of the message.
         return False
     if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
         return False
@@ -363,8 +364,8 @@ def _is_object(leaf: Leaf) -> bool:
 def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
     """Return the values that name the object and the rule of a message, or else its text.
 
-    Identifiers of alerts are excluded, since each message can have another one. The result is empty
-    if only an object is named.
+    Identifiers of alerts are excluded, because they can differ between messages. The result is
+    empty if only an object is named.
     """
     named = [leaf for leaf in leaves if _is_object(leaf) or _is_rule(leaf)]
     named = [leaf for leaf in named if _is_name_of_subject(leaf)]
@@ -392,9 +393,9 @@ def _is_name_of_subject(leaf: Leaf) -> bool:
 
 
 def _drop_repeated(hosts: Sequence[Leaf], objects: Sequence[Leaf]) -> list[Leaf]:
-    """Return one leaf for each different value and each object, the least nested ones first.
+    """Return one leaf for each different value and each object, the least nested leaves first.
 
-    The affected hosts come first. Other addresses are only used if nothing has a name.
+    The affected hosts come first. Other addresses are only used if no object has a name.
     """
     named = [leaf for leaf in objects if leaf.own_words[-1] not in _ADDRESS_WORDS]
     by_depth = sorted(named or objects, key=lambda leaf: (leaf.depth, leaf.is_link))

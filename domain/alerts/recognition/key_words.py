@@ -1,4 +1,4 @@
-"""Splits the keys of payloads into words, whatever their notation."""
+"""Splits the keys of payloads into words, for all notations."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ def parse_word_set(text: str) -> frozenset[str]:
 
 #: A word in upper case before a capitalized word, a word, a word in upper case, or digits.
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_][^\W\d_A-Z]*|\d+")
-#: First and second words of keys that are written as one word.
+#: First and second words of compound keys that are written as one word.
 _FIRST_WORDS = parse_word_set(
     "alarm alert app check cluster device dev event group host incident item job monitor node "
     "notification object obj problem rule sensor server service site source target task test "

@@ -1,4 +1,4 @@
-"""The values of a payload with their kinds: times, counters, links, identifiers and texts."""
+"""Lists the values of a payload, and recognizes times, counters, links, identifiers and texts."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
     "content info friendly display human readable context custom common extra string"
 )
-#: Words of keys for a property of the thing that the words before name.
+#: Words of keys for a property of the object that the preceding words name.
 _PROPERTY_WORDS = parse_word_set(
     "name id uuid guid uid label title slug key code type kind identifier serial number url"
 )
-#: Words of things that exist once for each run or message.
+#: Kinds of objects that exist once for each run or message.
 _RUN_WORDS = parse_word_set(
     "build run execution deploy deployment commit release delivery transaction trace span message "
     "request notification attempt heartbeat batch"
@@ -41,7 +41,7 @@ _COUNTER_WORDS = parse_word_set(
     "index size length hit match interval ago age percent percentage ratio watermark version "
     "revision value metric threshold latency rate uptime downtime frequency"
 )
-#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
+#: Words for people and accounts. Their names, states and identifiers do not describe the alert.
 _OWNER_WORDS = parse_word_set(
     "user contact author owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
@@ -52,8 +52,8 @@ FORMER_WORDS = parse_word_set("previous prev old former last from before origina
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
-#: Texts of nothing but placeholders that a sender has not replaced, such as `${host}` or
-#: `{HOST.NAME}`, and texts that stand for a missing value.
+#: Texts that only consist of placeholders that a sender has not replaced, such as `${host}` or
+#: `{HOST.NAME}`, and texts for a missing value.
 _NO_VALUE = re.compile(
     r"(?:[^\w${]*(?:\$\{[^}]*\}|\{\{[^}]*\}\}))+\W*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>"
     r"|n/?a|null|nil|-+|undefined",
@@ -68,14 +68,14 @@ class Leaf:
 
     path: PayloadPath
     value: object
-    #: Words of its own key.
+    #: Words of the key of the value.
     own_words: tuple[str, ...]
-    #: Words of all keys of its path without fillers.
+    #: Words of all keys in the path, without fillers.
     words: tuple[str, ...]
 
     @property
     def depth(self) -> int:
-        """Number of keys in the path, without array indexes and words that only group values."""
+        """Number of keys above the key of the value, without keys that only group values."""
         keys = [key for key in self.path if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
 
@@ -94,7 +94,7 @@ class Leaf:
 
     @property
     def thing(self) -> str:
-        """The word for the thing that the value belongs to, such as `host` for `host.name`."""
+        """The word for the object that the value belongs to, such as `host` for `host.name`."""
         return next((word for word in reversed(self.words) if word not in _PROPERTY_WORDS), "")
 
     @property
@@ -104,7 +104,7 @@ class Leaf:
 
     @property
     def is_word(self) -> bool:
-        """True if the value is a text that does not only consist of digits."""
+        """True if the value is a text with other characters than digits."""
         return bool(self.text) and not self.text.isdecimal()
 
     @property
@@ -124,7 +124,7 @@ class Leaf:
 
     @property
     def is_counter(self) -> bool:
-        """True if the value is a number that changes with each message, such as a duration."""
+        """True if the key names a number that changes with each message, such as a duration."""
         return bool(set(self.own_words) & _COUNTER_WORDS)
 
     @property
@@ -150,7 +150,7 @@ class Leaf:
 
 
 def _is_unix_time(number: float) -> bool:
-    """Return whether a number is a time in seconds, or a thousandth, millionth or less of one."""
+    """Return whether a number is a Unix time in seconds, or in milli-, micro- or nanoseconds."""
     return any(_EARLIEST <= number / unit <= _LATEST for unit in (1, 1e3, 1e6, 1e9))
 
 
@@ -166,7 +166,10 @@ def _drop_fillers(words: tuple[str, ...]) -> list[str]:
 
 
 def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
-    """Return the values of a payload in order. Of an array of objects, only the first is used."""
+    """Return the values of a payload in order.
+
+    Only the first object of an array of objects is used.
+    """
     found: list[Leaf] = []
     for path, value in _walk((), payload):
         if len(found) == _MAX_LEAVES:
@@ -177,14 +180,14 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         words = [word for key in keys for word in _drop_fillers(split_words(key))]
         own = split_words(keys[-1])
         if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
-            # The key above names the value.
+            # The parent key names the value.
             words, own = words[:-1], split_words(keys[-2])
         found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
     return tuple(found)
 
 
 def is_placeholder(value: object) -> bool:
-    """Return whether a value stands for a missing one."""
+    """Return whether a text is a placeholder or stands for a missing value."""
     return isinstance(value, str) and bool(_NO_VALUE.fullmatch(value.strip()))
 
 

@@ -24,7 +24,7 @@ class Messages:
 
     @property
     def others(self) -> tuple[Mapping[str, object], ...]:
-        """The repeat and the recovery, as far as they are known."""
+        """The repeat and the recovery, if they are known."""
         return tuple(each for each in (self.repeat, self.recovery) if each is not None)
 
     @property

@@ -52,7 +52,7 @@ from domain.alerts.recognition.states import (
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A part of a proposal with its confidence and the reason for it."""
+    """A part of a proposal, with its confidence and reason."""
 
     #: Field of the alert, or None for the rule that resolves alerts.
     field: AlertField | None
@@ -66,13 +66,13 @@ class GuessedMapping:
     """A mapping for the messages of an alert."""
 
     mapping: FieldMapping
-    #: Parts of the mapping with the reasons for them. They are empty for a known tool.
+    #: Parts of the mapping, with reasons. Empty for a known tool.
     findings: tuple[Finding, ...] = ()
-    #: Questions about facts that are missing in the messages, as sentences.
+    #: Questions about facts that the messages do not contain, as sentences.
     questions: tuple[str, ...] = ()
 
 
-#: Number of fields under their own names from which a message is in the product's format.
+#: Minimum number of fields under their own names in a message in the product's format.
 _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
@@ -81,9 +81,9 @@ _SECRET_WORDS = {"secret", "password", "passphrase"}
 
 
 def guess_mapping(messages: Messages) -> GuessedMapping:
-    """Propose a mapping for messages by the kinds of their values.
+    """Propose a mapping for messages, based on their keys and on the kinds of their values.
 
-    A value under the field's own name at the top needs no path.
+    A value at the top level under the name of its field needs no path.
     """
     found = dict(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
@@ -132,7 +132,10 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
 def _propose_identity(
     messages: Messages, host: FoundLeaf | None, snapshot: Snapshot | None
 ) -> Identity | None:
-    """Return the identity of the alert. If the recovery has another one, repeats still join it."""
+    """Return the identity of the alert.
+
+    If the identity of the recovery differs, repeats still belong to the same alert.
+    """
     if snapshot and (item := identify_item(messages, snapshot)):
         return item
     path = host.leaf.path if host else None
@@ -145,7 +148,7 @@ def _propose_identity(
 def _propose_drops(
     messages: Messages, resolution: Resolution | None
 ) -> tuple[PayloadCondition, ...]:
-    """Return a rule that drops messages about runs that have neither failed nor succeeded."""
+    """Return a rule that drops messages about unfinished runs."""
     if resolution is None or resolution.rule.operator is not Operator.IS:
         return ()
     path, words = resolution.rule.path, resolution.rule.words
@@ -227,13 +230,13 @@ def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
 
 
 def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
-    """Return whether a message is in the product's format, whose end time resolves alerts."""
+    """Return whether a message is in the product's format, where an end time resolves the alert."""
     own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
     return len(own) >= _MIN_OWN_FIELDS
 
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
-    """Return the value for the title, if possible one that is the same in the repeat."""
+    """Return the value for the title, if possible a value that is the same in the repeat."""
     found = find_field(AlertField.TITLE, messages.leaves, taken)
     known = messages.without_recovery.stable_leaves
     if found is None or found.leaf in known:
@@ -244,7 +247,7 @@ def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf
 
 
 def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
-    """Return the value for the end time. The first message has no time there."""
+    """Return the value for the end time. The first message has no end time."""
     if messages.recovery is None:
         found = find_field(AlertField.END_TIME, messages.leaves, taken)
         end = found and parse_end_time(found.leaf.value, name=AlertField.END_TIME)

@@ -32,7 +32,7 @@ from domain.alerts.recognition.states import (
     list_recovery_values,
 )
 
-#: Words of keys whose value is a state, with their weight.
+#: Words of keys whose value is a state, and their weights.
 _STATE_KEYS = {
     **dict.fromkeys(("state", "status"), 10),
     "conclusion": 11,
@@ -44,16 +44,16 @@ _STATE_KEYS = {
     **dict.fromkeys(("level", "severity", "priority", "color"), 2),
 }
 _SEVERITY_KEYS = parse_word_set("level severity priority")
-#: Lowest weight of keys for states. A severity is only a state if the message also has the
-#: previous one.
+#: Minimum weight of a key for states. A severity is only a state if the message also contains the
+#: previous severity.
 _MIN_WEIGHT = 3
-#: A state that is a problem is preferred: a message can also name parts that work.
+#: Score that a problem state adds, because a message can also name parts that work.
 _PROBLEM_BONUS = 20
-#: Few tools use severities as states, so other words are preferred.
+#: Score that a severity subtracts, because few tools use severities as states.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 12
-#: Weight of a truth value under a key that names a state.
+#: Weight of a boolean under a key that names a state.
 _SWITCH_WEIGHT = 6
 #: Other words in such a key, next to the word for the state.
 _SWITCH_FILLERS = parse_word_set(
@@ -66,7 +66,7 @@ _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """A rule that resolves alerts, with the reason for it."""
+    """A rule that resolves alerts, and the reason why it was proposed."""
 
     rule: PayloadCondition
     confidence: Confidence
@@ -93,7 +93,7 @@ def propose_resolution(messages: Messages) -> Resolution | None:
 
 
 def _weigh_key(leaf: Leaf) -> int:
-    """Return how likely the value of a key is a state, or 0 if it probably is none."""
+    """Return the weight of a key for states, or 0 if its value is probably not a state."""
     weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
     return max(weight, _SWITCH_WEIGHT) if _is_switch(leaf) else weight
 
@@ -132,7 +132,7 @@ def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     if _is_switch(leaf):
         states = [STATE_WORDS[word] for word in leaf.own_words if word in STATE_WORDS]
         position = _SWITCH_VALUES.index(normalize_word(leaf.value))
-        # The value of the problem, and the word for the opposite.
+        # The value of the problem, and the opposite value.
         is_problem = (states[-1] is State.RECOVERY) == bool(position % 2)
         return (_SWITCH_VALUES[position ^ 1],) if is_problem else ()
     if not weight or isinstance(leaf.value, bool):
@@ -167,19 +167,21 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
     )
 
 
-#: Score of a value that names a recovery, of another digit, and of a sentence that names one.
+#: Scores of a value that names a recovery, of a different digit, and of a sentence that names a
+#: recovery.
 _NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
 _GRADED_WORDS = 2
-#: Longest value that can be a state of its own.
+#: Maximum length of a value that consists only of a state.
 _MAX_STATE_LENGTH = 20
 
 
 def _score_difference(
     leaf: Leaf, before: Sequence[object]
 ) -> tuple[float, PayloadCondition] | None:
-    """Return how well a value of the recovery shows that the alert is over, with its rule.
+    """Return a score for a value of the recovery, and the rule that recognizes it.
 
-    `before` contains the values of the same path in the other messages.
+    A higher score is stronger evidence that the alert is over. `before` contains the values of the
+    same path in the other messages.
     """
     weight = _weigh_key(leaf)
     if contained := _find_contained_word(leaf, before, weight):
@@ -208,7 +210,7 @@ def _find_contained_word(
     if is_state and not _has_numbers(leaf.text):
         return None
     word = _find_recovery_in_sentence(leaf, before)
-    # The severity may be lower in other messages too, so the word of a state is preferred.
+    # Other messages may also have a lower severity, so a word for a state is preferred.
     is_state = weight >= _STATE_KEYS["event"] and _TEXT_WORDS.isdisjoint(leaf.own_words)
     return (_NAMED_SCORE + 1 if is_state else _SENTENCE_SCORE, word) if word else None
 
@@ -221,7 +223,7 @@ def _has_numbers(text: str) -> bool:
 def _score_value(
     leaf: Leaf, before: Sequence[object], weight: int
 ) -> tuple[float, tuple[str, ...]]:
-    """Return how well a whole value shows that the alert is over, and other values that do."""
+    """Return a score for a whole value of the recovery, and other values with the same meaning."""
     named, value = find_state(leaf.value), normalize_word(leaf.value)
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)

@@ -18,21 +18,22 @@ class Snapshot(NamedTuple):
 
     @property
     def question(self) -> str:
-        """Question about messages that do not contain exactly one problem."""
+        """Question about messages that contain no problem or several problems."""
         return (
-            f"Do messages list one problem in {self.added} or {self.removed}? Only the first one "
-            "is read. A message with both resolves the alert over its new problem, and a message "
-            "without problems opens an alert. If the tool can, let it send each problem on its own."
+            f"Does each message have exactly one problem in {self.added} or {self.removed}? Only "
+            "the first problem is read. A message with problems in both resolves the alert of the "
+            "new problem. A message without problems opens an alert. If possible, configure the "
+            "tool to send one message for each problem."
         )
 
     def add_removed(self, paths: tuple[PayloadPath, ...]) -> tuple[PayloadPath, ...]:
-        """Return paths, followed by the path of the same value of a removed problem."""
+        """Return the paths and the path of the same value in the array of removed problems."""
         first, *rest = paths[0]
         return (*paths, (self.removed, *rest)) if first == self.added else paths
 
 
 def find_snapshot(message: Mapping[str, object]) -> Snapshot | None:
-    """Return the arrays at the top that contain new and removed problems, or None."""
+    """Return the top-level arrays that contain new and removed problems, or None."""
     arrays = {split_words(key): key for key in message if isinstance(message[key], list)}
     for words, added in arrays.items():
         if len(words) > 1 and words[0] in _ADDED_WORDS:

@@ -1,7 +1,7 @@
-"""Words of senders for the state of an alert: words of problems and of recoveries.
+"""Words that senders use for the state of an alert: problem words and recovery words.
 
-The words come in groups. The words of a recovery belong to the problem words of the same group, so
-`open` becomes `closed` and `down` becomes `up`.
+The words are divided into groups. A recovery word is the opposite of the problem words in the same
+group: `open` becomes `closed`, and `down` becomes `up`.
 """
 
 import re
@@ -47,14 +47,14 @@ _GROUPS: tuple[tuple[str, str], ...] = (
 CLEAR_PROBLEMS = parse_word_set(
     "firing triggered alerting open opened down problem failing failed unhealthy unreachable"
 )
-#: Words of failed runs, such as builds, and words of runs that have not ended.
+#: Words for failed runs, such as builds, and words for runs that have not ended.
 FAILURE_WORDS = parse_word_set("failing failed fail failure error errored")
 UNFINISHED_WORDS = ("pending", "running", "started", "queued", "in progress", "in_progress")
 #: Words of severity scales that mean that there is no problem.
 ALL_CLEAR_WORDS = ("ok", "okay", "clear", "cleared", "normal", "resolved", "recovered")
-#: Longest text that is a state. Longer texts are sentences.
+#: Maximum length of a text that is a state. Longer texts are sentences.
 _MAX_STATE_LENGTH = 60
-#: Texts that can be a state. Others are sentences.
+#: Texts that can be a state. Other texts are sentences.
 _STATE_TEXT = re.compile(r"[\w.:/>()\- ]+")
 #: Word at the beginning of a text, and the separator from the rest, as in `Down (1/3)`.
 _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
@@ -62,7 +62,7 @@ _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
-#: Length up to which a text is part of many other words.
+#: Maximum length of a text that many other words contain.
 _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
@@ -89,7 +89,7 @@ RECOVERY_WORDS = frozenset(word for word, state in STATE_WORDS.items() if state 
 
 @dataclass(frozen=True)
 class NamedState:
-    """A text that names a state, and the word in it that does."""
+    """The state that a text names, and the word that names it."""
 
     state: State
     word: str
@@ -133,9 +133,9 @@ def find_state_in_sentence(text: str) -> NamedState | None:
 
 
 def find_leading_state(value: object) -> tuple[NamedState, str] | None:
-    """Return the state that a text begins with and the separator from the rest, or None.
+    """Return the state at the beginning of a text and the separator after it, or None.
 
-    For `Down (1/3)` these are down and ` (`. The rest differs between messages.
+    For `Down (1/3)` these are down and ` (`. The rest of the text differs between messages.
     """
     found = _LEADING_WORD.match(value.casefold()) if isinstance(value, str) else None
     if found is None or not UNCLEAR_WORDS.isdisjoint(split_words(str(value))):
@@ -148,7 +148,7 @@ def find_leading_state(value: object) -> tuple[NamedState, str] | None:
 
 
 def list_leading_recoveries(value: str) -> tuple[str, ...]:
-    """Return the beginnings of the texts that a sender probably sends when the alert is over."""
+    """Return how texts probably begin that the sender sends when the alert is over."""
     found = find_leading_state(value)
     if found is None or found[0].state is State.RECOVERY:
         return ()
@@ -157,7 +157,7 @@ def list_leading_recoveries(value: str) -> tuple[str, ...]:
 
 
 def list_recovery_values(value: str) -> tuple[str, ...]:
-    """Return the values that a sender probably sends instead of a value when the alert is over.
+    """Return the values that a sender probably sends in place of a value when the alert is over.
 
     For `incident.triggered` these are `incident.resolved` and others. A value that already names a
     recovery is returned first.

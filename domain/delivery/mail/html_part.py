@@ -10,11 +10,11 @@ from string import Template
 from domain.core.text_links import split_links
 
 _FRAME = Template(Path(__file__).with_name("frame.html").read_text(encoding="utf-8"))
-#: Line with the name of a fact and its value.
+#: Line that consists of a label and a value.
 _FACT = re.compile(r"([A-Z][\w ]{0,29}): (\S.*)")
-#: Line that ends with a URL, optionally after words about it.
+#: Line that ends with a URL. Words can precede the URL.
 _LINK_LINE = re.compile(r"(?:[^\n]*[:\s] ?)?(https?://\S+)")
-#: Labels of the button for a URL of this service, by a part of the URL.
+#: Labels of buttons, by a part of the URL that the button opens.
 _LABELS = (
     ("/-/invitations/", "Show invitation"),
     ("/users/password/", "Set a new password"),
@@ -27,8 +27,8 @@ _LABELS = (
 def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] = ()) -> str:
     """Return the HTML part of an email.
 
-    `buttons` are labels and URLs, which are also in the text. Without them, a text with a single
-    link gets a button in place of the link.
+    `buttons` are labels and URLs, which the text also contains. If there are none and the text has
+    a single link to this service, a button replaces the link.
     """
     body, signature = split_signature(text.replace("\r\n", "\n"))
     blocks = [each for each in re.split(r"\n\s*\n", body.strip("\n")) if each]
@@ -49,9 +49,9 @@ def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] 
 
 
 def split_signature(text: str) -> tuple[str, str]:
-    """Return the body and the signature of a text; the signature is empty if there is none.
+    """Split a text into its body and its signature, which is empty if there is none.
 
-    The body may contain the mark of a signature, for example in the description of an alert.
+    The body can contain the separator of signatures, for example in the description of an alert.
     """
     body, mark, signature = text.rpartition("\n-- \n")
     return (body, signature) if mark else (text, "")
@@ -79,7 +79,7 @@ def _format_buttons(buttons: Sequence[tuple[str, str]]) -> str:
 
 
 def _format_block(block: str, button_urls: set[str]) -> str:
-    """Return the HTML of lines without a blank line between them."""
+    """Return the HTML of a block of lines without blank lines."""
     lines = [each for line in block.split("\n") if (each := _remove_url(line, button_urls))]
     parts = []
     for is_fact, some in groupby(lines, key=lambda line: bool(_FACT.fullmatch(line))):
@@ -93,7 +93,7 @@ def _format_block(block: str, button_urls: set[str]) -> str:
 
 
 def _remove_url(line: str, button_urls: set[str]) -> str:
-    """Return a line without the URL of a button at its end, or an empty text if little remains."""
+    """Remove the URL of a button from the end of a line, and the words that only name the link."""
     found = _LINK_LINE.fullmatch(line)
     if found is None or found[1] not in button_urls:
         return line
@@ -107,7 +107,7 @@ def _format_fact(line: str) -> str:
 
 
 def _format_line(line: str) -> str:
-    """Return a line as HTML, in which URLs are links that show their whole URL."""
+    """Return a line as HTML. URLs become links whose text is the complete URL."""
     return "".join(
         f'<a href="{escape(part)}">{escape(part)}</a>' if is_link else escape(part)
         for part, is_link in split_links(line)

@@ -280,7 +280,7 @@ def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime
     # Suppress automatic replies (RFC 3834 section 5).
     email["Auto-Submitted"] = "auto-generated"
     if message.thread:
-        # Mail clients show messages with a common reference together, even if it does not exist.
+        # Mail clients group messages with the same reference, even if no message has this ID.
         thread = sha256(message.thread.encode()).hexdigest()[:32]
         email["References"] = f"<{thread}@{_get_domain(sender.address)}>"
     email.set_content(message.text)

@@ -77,7 +77,7 @@ class AddressPolicy:
 
     @property
     def remedy(self) -> str:
-        """Part of the error for a blocked address."""
+        """Second sentence of the error for a blocked address."""
         return f"only {self.setting} can allow this"
 
     def allows_connection(self, address: Address, host: str, port: int) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from models import AccessToken, CallCount, TokenRefusal
 
 SHOWN_DAYS = 14
-#: Maximum number of rows that a count reads, so that its cost does not grow with the application.
+#: Maximum number of rows that are counted, which limits the cost for large applications.
 MAX_COUNTED_ROWS = 50_000
 
 
@@ -19,12 +19,13 @@ class DailyUse(NamedTuple):
     """The use of an application on each of the last days, oldest day first."""
 
     days: tuple[date, ...]
-    #: API requests with a token of the application. Empty if there are too many rows to count.
+    #: Number of API requests with a token of the application. Empty if too many rows would be
+    #: counted.
     requests: Sequence[int]
-    #: Issued access tokens. Empty as above.
+    #: Number of issued access tokens. Empty if too many rows would be counted.
     tokens: Sequence[int]
-    #: Stored rejected requests. Only the newest requests with each reason are stored, together with
-    #: the number of similar requests.
+    #: Number of rejected requests. For each reason, only the newest requests are stored, with the
+    #: number of similar requests that were not stored.
     rejections: Sequence[int]
 
 

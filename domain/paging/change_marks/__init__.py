@@ -1,1 +1,1 @@
-"""Marks of web pages, which change when the data of the pages changes."""
+"""Marks of web pages. A mark is a digest that changes when the data of its page changes."""

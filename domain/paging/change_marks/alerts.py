@@ -1,8 +1,8 @@
-"""Marks of pages that show alerts: lists, home, projects, single alerts and incidents.
+"""Marks of pages that show alerts: lists, the home page, projects, alerts and incidents.
 
-Thousands of open pages request their marks, so a mark needs only a few queries of indexes. The
-statements are built once, because building one takes longer than running it. Changed rows are found
-through counts, sums and maxima.
+Thousands of open pages request their marks, so a mark may need only a few queries that use indexes.
+The statements are built only once, because building a statement takes longer than running it.
+Counts, sums and maxima of columns show whether rows have changed.
 """
 
 from collections.abc import Collection
@@ -58,9 +58,9 @@ from models import (
     Silence,
 )
 
-#: Maximum number of alerts of an incident that its mark depends on. The newest alerts are used.
+#: Maximum number of alerts that the mark of an incident depends on. The newest alerts are used.
 _MAX_INCIDENT_ALERTS = 500
-#: Interval in minutes at which recurring maintenance windows usually start.
+#: Interval in minutes. Recurring maintenance windows usually start at a multiple of it.
 _WINDOW_INTERVAL = 15
 _ID = bindparam("id", type_=Alert.id.type)
 _NOW = bindparam("now", type_=Silence.ends_at.type)
@@ -72,7 +72,7 @@ def find_alerts_mark(
 ) -> PageMark:
     """Return the mark of a page with the open alerts of projects.
 
-    `shown` contains other values of the page.
+    `shown` contains the other values that the page depends on.
     """
     ids = sorted(project_ids)
     totals = _find_open_alert_totals(ids, session=session)
@@ -83,7 +83,7 @@ def find_alerts_mark(
 def find_home_mark(
     user_id: int, project_ids: Collection[int], *, session: Session, now: datetime
 ) -> PageMark:
-    """Return the mark of a user's home page with the alerts of these projects."""
+    """Return the mark of a user's home page, which shows the alerts of these projects."""
     own = session.execute(_build_own_query(), {"id": user_id, "now": now}).all()
     return find_alerts_mark(project_ids, sorted(map(str, own)), session=session, now=now)
 
@@ -173,9 +173,9 @@ def _build_incident_alerts_query() -> Select[*tuple[Any, ...]]:
 
 
 def _build_totals_query(alert_ids: Subquery) -> Select[*tuple[Any, ...]]:
-    """Return a query for values that change when an alert changes, and the number of alerts.
+    """Return a query for the number of alerts, and for values that change when an alert changes.
 
-    Each report changes the number of events. All other changes have an entry in the activity.
+    Each report increases the number of events. Every other change adds an entry to the activity.
     """
     notes, pages = (
         select(func.max(table.id)).where(table.alert_id == Alert.id).scalar_subquery()
@@ -201,7 +201,7 @@ def _build_totals_query(alert_ids: Subquery) -> Select[*tuple[Any, ...]]:
 
 @cache
 def _build_paging_query() -> Select[*tuple[Any, ...]]:
-    """Return a query for the escalation of an alert, and for a change without an incident."""
+    """Return a query for an alert's escalation, and for changes that wait for incident rules."""
     waits = select(func.count()).where(
         AlertChange.follower == Follower.INCIDENTS.value, AlertChange.alert_id == _ID
     )
@@ -244,7 +244,7 @@ def _build_incidents_query() -> Select[*tuple[Any, ...]]:
 
 @cache
 def _build_incident_query() -> Select[*tuple[Any, ...]]:
-    """Return a query for the entries and the assignees of an incident."""
+    """Return a query for the timeline entries and the assignees of an incident."""
     people = select(func.sum(IncidentAssignee.user_id)).where(IncidentAssignee.incident_id == _ID)
     return select(
         func.count(),
@@ -300,7 +300,8 @@ def _find_mutes(
 ) -> tuple[object, ...]:
     """Return values that change when a silence or maintenance window starts, changes or ends.
 
-    The mutes of all groups are included. The start of a recurring window is not in a column.
+    The silences and windows of all groups are included. The times of a recurring window are not
+    stored, so the values also change every _WINDOW_INTERVAL minutes if there is such a window.
     """
     given = {"project_ids": project_ids, "now": now}
     found = session.execute(_build_mutes_query(), given).all()

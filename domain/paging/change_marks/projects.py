@@ -1,4 +1,4 @@
-"""Marks of other pages of projects: on-call schedules, the delivery log and heartbeats."""
+"""Marks of pages with on-call schedules, delivery logs and heartbeats."""
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
@@ -14,9 +14,9 @@ from models import AuditEvent, Delivery, Heartbeat, HeartbeatPing, OnCallSchedul
 def find_on_call_mark(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | None = None
 ) -> PageMark:
-    """Return the mark of a page with schedules: one schedule, or all of a project or group.
+    """Return the mark of a page with one schedule, or with all schedules of a project or group.
 
-    Each change of a schedule is an audit event of the project or group that owns the schedule.
+    Each change of a schedule records an audit event of the project or group that owns the schedule.
     """
     return compute_mark(holder, find_on_call_values(work, holder, schedule_id), work.now.date())
 
@@ -40,7 +40,8 @@ def find_on_call_values(
 def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:
     """Return the mark of an integration's delivery log.
 
-    The newest rejected delivery counts later rejections of the same kind.
+    Similar rejections are not stored separately. They increase a counter of the newest rejected
+    delivery.
     """
     here = Delivery.integration_id == integration_id
     newest = session.scalar(select(func.max(Delivery.id)).where(here))
@@ -56,7 +57,7 @@ def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:
 def find_heartbeats_mark(
     project: ProjectView, heartbeat_id: int | None = None, *, session: Session
 ) -> PageMark:
-    """Return the mark of a page with all heartbeats of a project, or with one heartbeat."""
+    """Return the mark of a page with one heartbeat, or with all heartbeats of a project."""
     states = (
         func.sum(case((Heartbeat.state == state, Heartbeat.id), else_=0))
         for state in ("new", "up", "down")

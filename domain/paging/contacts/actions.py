@@ -58,7 +58,7 @@ class ContactFunctions:
 def find_contact_fields(
     work: UnitOfWork, contact: Contact
 ) -> tuple[MessagingService, Mapping[str, str]]:
-    """Return the service of a contact, and the values of its fields with their secrets.
+    """Return the service of a contact, and the values of its fields, including secrets.
 
     Raise InvalidError if the contact is the email address of the account.
     """
@@ -91,7 +91,7 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
 
 @action("contacts.change")
 def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
-    """Change a contact. If its address changes, a code is sent to confirm it again."""
+    """Change a contact. A new address must be confirmed with a code, which is sent to it."""
     changed = _change_contact(work, contact_id, _build_user_owner(work), change)
     has_code = changed.confirmed_at is not None or changed.code_state is not None
     return changed if change.address is None or has_code else send_code(work, contact_id)
@@ -275,11 +275,11 @@ def _create_contact(
 def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAddress:
     means, contact_type = work.policy(ContactFunctions), get_contact_type(type_name)
     if not contact_type.is_entered:
-        message = "Only a device can change its address: turn on notifications on the device."
+        message = "Only a device can change its own address. Turn on notifications on the device."
         raise InvalidError(message, field="address")
 
     def read_url(url: str) -> UrlService:
-        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
+        release_locks(work.session)  # Reading a URL starts a process.
         return means.read_url(url)
 
     return contact_type.validate_address(text.strip(), read_url=read_url)
@@ -347,7 +347,7 @@ def _get_preferences(work: UnitOfWork) -> PagingPreferences:
 def record_contact_event(
     work: UnitOfWork, of_person: EventKind, of_project: EventKind, contact: Contact
 ) -> None:
-    """Record an event about a contact of a user, or about a channel of a project or group."""
+    """Record an audit event about a contact of a user, or about a channel of a project or group."""
     kind = of_project if contact.user_id is None else of_person
     # Other users can read the audit log, so it contains neither the label nor the address.
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}

@@ -1,7 +1,7 @@
-"""Contacts that are browsers: registration, and renewal of their push subscriptions.
+"""Registers browsers as contacts, and renews their push subscriptions.
 
 Only a browser can register itself, so these functions are not part of the API. The subscription
-itself proves that messages reach the browser, so the contact needs no confirmation.
+proves that messages reach the browser, so the contact needs no confirmation.
 """
 
 import hmac
@@ -43,7 +43,7 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
     subscription, keyring = _parse_allowed(work, subscription_text), work.policy(Keyring)
     own = _select_devices().where(ContactRow.user_id == work.actor.id).with_for_update()
     rows = work.session.scalars(own).all()
-    # A browser has one subscription for each service.
+    # A browser has only one subscription for this service.
     same = (each for each in rows if _has_endpoint(each, subscription, keyring))
     expired = (each for each in rows if each.confirmed_at is None and each.label == label)
     row = next(chain(same, expired), None)
@@ -61,7 +61,7 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
 
 
 def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
-    """Replace the subscription of a device, whose token the browser presents; return its new token.
+    """Replace the push subscription of the device that a token identifies, and return a new token.
 
     Raise NotFoundError if the token does not belong to the current subscription of a device, or
     InvalidError if the new subscription is invalid.
@@ -84,7 +84,7 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
 
 
 class DeviceIdentity(NamedTuple):
-    """Values with which a browser recognizes itself, and renews its subscription."""
+    """Values for the browser of a device: the digest identifies it, and the token renews it."""
 
     digest: str
     token: str
@@ -93,7 +93,7 @@ class DeviceIdentity(NamedTuple):
 def find_device_identities(
     user_id: int, *, session: Session, keyring: Keyring
 ) -> Mapping[int, DeviceIdentity]:
-    """Return the identities of a user's devices by contact id."""
+    """Return the identities of a user's devices, by contact ID."""
     found = {}
     for row in session.scalars(_select_devices().where(ContactRow.user_id == user_id)):
         subscription = _find_subscription(row, keyring)
@@ -104,9 +104,9 @@ def find_device_identities(
 
 
 def _parse_allowed(work: UnitOfWork, text: str) -> PushSubscription:
-    """Parse a subscription whose push service has no blocked address.
+    """Parse a subscription, and check that the address of its push service is not blocked.
 
-    Raise InvalidError if not.
+    Raise InvalidError if the subscription is invalid or the address is blocked.
     """
     subscription = parse_push_subscription(text)
     policy = AddressPolicy.from_contact_hosts(work.settings.outgoing_contact_hosts)

@@ -55,7 +55,7 @@ class ContactBody(Body):
 
 
 class ContactChange(Body):
-    """Changes to a contact or channel; omitted fields are kept. The type cannot be changed."""
+    """Changes to a contact or channel. Omitted fields keep their values; the type cannot change."""
 
     address: Text | None = Field(
         default=None,

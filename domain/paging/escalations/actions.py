@@ -203,7 +203,7 @@ def delete_policy(
 
 
 def _check_no_route_uses_policy(work: UnitOfWork, holder: ProjectOrGroup, row: PolicyRow) -> None:
-    """Raise ConflictError if a route uses the policy."""
+    """Check that no route uses the policy. Raise ConflictError if one does."""
     found = work.session.execute(
         select(RouteRow.name, func.coalesce(Project.path, Group.path).label("path"))
         .outerjoin(Project, Project.id == RouteRow.project_id)
@@ -292,7 +292,7 @@ def _check_name(name: str, example: str) -> str:
 
 
 def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> None:
-    """Raise ConflictError if the deletion would leave active escalations without a policy."""
+    """Check that no active escalation needs the policy. Raise ConflictError if one does."""
     running = (
         select(Escalation.project_id, func.count(Escalation.id))
         .where(Escalation.policy_id == row.id, Escalation.state.in_(_ACTIVE_STATE_VALUES))

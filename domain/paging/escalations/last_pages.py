@@ -8,9 +8,10 @@ from domain.paging.escalations.explanation import list_sent_pages
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
 
-#: Maximum number of recipients of the last step that are named.
+#: Maximum number of recipients of the last step that are shown.
 _MAX_LAST_PAGES = 5
-#: Phrases about the paging of an alert that has no due step. None: there is no escalation.
+#: Descriptions of alerts without a due step, by the state of the escalation. The key None stands
+#: for alerts without an escalation.
 _SHORT_STATUSES = {
     EscalationState.UNPROCESSED: "not processed yet",
     EscalationState.RUNNING: "waiting for the results of the last pages",
@@ -29,7 +30,7 @@ _SHORT_STATUSES = {
 
 
 def get_short_status(state: EscalationState | None) -> str:
-    """Return what happens next, as a phrase, if no step is due."""
+    """Return a short description of an alert's paging for the case that no step is due."""
     return _SHORT_STATUSES[state]
 
 

@@ -404,7 +404,7 @@ def find_policies_that_page(
 
 
 def check_no_policy_pages(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
-    """Raise ConflictError if a policy pages the target."""
+    """Check that no policy pages the target. Raise ConflictError if one does."""
     lock_policies_and_routes(
         holder, session=session
     )  # Prevents other changes from using the target.

@@ -118,7 +118,7 @@ def build_direct_step(user_id: int) -> Step:
 
 
 def check_plan(plan: EscalationPlan) -> None:
-    """Raise InvalidError if a plan is invalid.
+    """Check that a plan is valid. Raise InvalidError if it is not.
 
     Stored plans are not checked again, so that new limits do not affect existing policies.
     """

@@ -224,7 +224,7 @@ def _parse_until(text: str) -> date | None:
 
 
 def _check_days(rule: Recurrence) -> None:
-    """Raise InvalidError if the days of a rule do not match its frequency."""
+    """Check that the days of a rule match its frequency. Raise InvalidError if they do not."""
     numbered = [len(day) > len("MO") for day in rule.by_day]
     if rule.frequency is not Frequency.MONTHLY:
         if rule.by_month_day or any(numbered):

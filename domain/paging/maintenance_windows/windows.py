@@ -93,7 +93,10 @@ class WindowTimes:
         return convert_to_utc(midnight + _DAY + self.length, get_zone(self.time_zone)) + _DAY
 
     def check_times(self) -> None:
-        """Raise InvalidError if the times are out of range, or if occurrences overlap."""
+        """Check that the times are in range, and that occurrences do not overlap.
+
+        Raise InvalidError if this is not the case.
+        """
         if not _EARLIEST_START <= self.local_start < _LATEST_START:
             message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")

@@ -50,7 +50,7 @@ class ContactState(StrEnum):
     UNCONFIRMED = "unconfirmed"
     READY = "ready"
     FAILING = "failing"
-    #: The browser ended the subscription of a device.
+    #: Device whose push subscription has ended.
     EXPIRED = "expired"
 
 
@@ -197,7 +197,7 @@ def change_contact(  # noqa: PLR0913 - the fields that can change
     if address is not None and not _has_address(row, address, keyring):
         _check_address_is_new(address, _list_contact_rows(owner, session=session), keyring)
         replace_address(row, address, keyring=keyring, now=now)
-        # Responses of the new service are shown only after it has accepted a message.
+        # Pages show responses of the new service only after it has accepted a message.
         row.last_sent_at = None
         row.authorization_id = authorization_id
         if not is_confirmed:
@@ -211,16 +211,16 @@ def change_contact(  # noqa: PLR0913 - the fields that can change
 def replace_address(
     row: ContactRow, address: ContactAddress, *, keyring: Keyring, now: datetime
 ) -> None:
-    """Replace the address of a locked contact unless it is the same, and forget old failures."""
+    """Change the address of a locked contact, and reset its failures if the address differs."""
     if _has_address(row, address, keyring):
         return
-    # A worker that is sending a message to the old address loses its claim.
+    # A worker that is sending a message to the old address must lose its claim.
     row.claim, row.claimed_until = row.claim + 1, None
     row.address_ciphertext = keyring.encrypt(address.clear)
     row.shown_address = address.shown[:_MAX_SHOWN_ADDRESS_LENGTH]
     row.lane = address.lane
     row.tries, row.failing_since, row.last_failed_at, row.last_error = 0, None, None, None
-    # Queued messages do not wait for the next attempt at the old address.
+    # Retry failed messages immediately, because the new address may work.
     row.next_try_at = row.next_try_at and min(row.next_try_at, now)
 
 

@@ -287,7 +287,7 @@ def report_failed_batches(
 def end_device(
     contact: Contact, policy: PagingSettings, *, session: Session, now: datetime
 ) -> None:
-    """Send no more messages to a device that ended its subscription, and notify its user by email.
+    """Deactivate a device whose push subscription has ended, and notify its user by email.
 
     The device stays in the list of contacts until the user deletes it or turns it on again.
     """

@@ -38,7 +38,7 @@ _MIN_TITLE_LENGTH = 50
 _MAX_TITLE_LENGTH = 200
 _MAX_VALUE_LENGTH = 300
 _MINUTE = timedelta(minutes=1)
-#: Length of a tag before it is encoded, so that it fits into the header Topic (32 characters).
+#: Length of a tag in bytes, before it is encoded to at most 32 characters for the header Topic.
 _TAG_BYTES = 24
 #: Characters that reverse the direction of the following text, which can disguise it.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
@@ -299,12 +299,12 @@ class DeviceNotification:
     body: str
     #: Page that opens when the notification is selected. Empty for the home page.
     url: str = ""
-    #: URL that acknowledges the alert or incident. Empty if there are none, or several.
+    #: URL that acknowledges the alert or incident. Empty unless there is exactly one.
     acknowledge_url: str = ""
-    #: Name of the alert or incident in the form of this URL, such as `12` or `incident-3`.
+    #: Value of the alert or incident in the form at this URL, such as `12` or `incident-3`.
     acknowledge_subject: str = ""
-    #: Name of the notification, at most 32 characters. A later notification with the same tag
-    #: replaces it. Empty if it replaces no other notification.
+    #: Tag of at most 32 characters. A notification replaces the previous notification with the same
+    #: tag. Empty if it replaces none.
     tag: str = ""
     #: Tags of notifications about alerts and incidents that no longer need attention.
     ended_tags: tuple[str, ...] = ()
@@ -322,9 +322,10 @@ class MessageContent:
     is_alarm: bool = False
     #: Labels and URLs of buttons in emails, for links in the text.
     buttons: tuple[tuple[str, str], ...] = ()
-    #: Name of the alert or incident, if there is only one. Emails with the same name are a thread.
+    #: Identifier of the alert or incident, if there is only one. Mail clients show emails with the
+    #: same identifier as a thread.
     thread: str = ""
-    #: Notification of browsers. None for a notification with the subject and the text.
+    #: Notification for browsers. None for a notification that consists of the subject and the text.
     notification: DeviceNotification | None = None
 
 
@@ -392,8 +393,8 @@ def _build_firing_notification(
 ) -> DeviceNotification:
     """Return the notification about alerts and incidents that need attention.
 
-    A notification has no room for a selection, so several alerts and incidents are acknowledged on
-    the web page of the link.
+    Users cannot select alerts in a notification. Several alerts and incidents are therefore
+    acknowledged on the page of the link.
     """
     first, ended = firing.named[0], _build_tags(follow_ups, contact, policy)
     title = f"{first.severity.capitalize()}: {_format_alert_title(first)}"
@@ -429,7 +430,7 @@ def _build_tags(
 
 
 def _build_tag(subject: FiringSubject | FollowUp, contact: Contact, policy: PagingSettings) -> str:
-    """Return the tag of an alert or incident, from which push services learn nothing about it.
+    """Return the notification tag of an alert or incident, which reveals nothing to push services.
 
     Contacts of several users in the same browser have different tags.
     """

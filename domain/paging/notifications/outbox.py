@@ -92,7 +92,7 @@ MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).wher
 
 
 class UnusableAddressError(Exception):
-    """Error for an address to which nothing can be sent: no key can decrypt it, or it has ended."""
+    """Error for an address that cannot receive messages: no key can decrypt it, or it has ended."""
 
     def __init__(self, problem: SendProblem) -> None:
         """Store the problem, which is shown to users."""

@@ -1,7 +1,7 @@
 """The key pair that identifies this instance to the push services of browsers (RFC 8292).
 
 All hosts share the key. Each subscription of a browser is bound to the public key, so the key is
-never rotated. It is replaced only if no known SECRET_KEY can decrypt it.
+never rotated. A new key is created only if no known SECRET_KEY can decrypt the stored key.
 """
 
 import json
@@ -27,7 +27,7 @@ def get_or_create_push_key(*, session: Session, keyring: Keyring, now: datetime)
     if found is not None:
         return found
     AdvisoryLock.PUSH_KEYS.acquire(session)
-    # Another process may have created it in the meantime.
+    # Another process may have created the key before this process acquired the lock.
     found = _find_push_key(session, keyring)
     if found is not None:
         return found

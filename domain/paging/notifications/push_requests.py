@@ -26,7 +26,7 @@ from domain.paging.notifications.messages import (
 from domain.paging.notifications.push_keys import encode_public_key
 from domain.paging.notifications.push_subscriptions import PushSubscription
 
-#: Time for which the push service keeps a message for a device that is offline, in seconds.
+#: Time in seconds for which the push service keeps a message for an offline device.
 TTL_SECONDS = 86_400
 #: Lifetime of a token, which must be at most 24 hours (RFC 8292 section 2).
 _TOKEN_LIFETIME = timedelta(hours=12)
@@ -34,7 +34,7 @@ _ALGORITHM = "ES256"
 #: Size of a payload that every push service accepts after encryption (RFC 8291 section 4).
 _MAX_PAYLOAD_BYTES = 3993
 _MIN_TEXT_LENGTH = 20
-#: Statuses with which a push service reports that a subscription has ended (RFC 8030 section 7.3).
+#: Statuses of a subscription that has ended (RFC 8030 section 7.3).
 _GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 SUBSCRIPTION_ENDED = SendProblem(
     "the browser has ended its subscription", is_final=True, has_ended=True
@@ -60,8 +60,8 @@ def build_push_request(
 ) -> PushRequest:
     """Build the request that sends a payload to a browser.
 
-    A message with the same topic replaces a message that the push service still keeps. The operator
-    of the push service can reach the instance at `contact_url`.
+    A message replaces a stored message with the same topic. Operators of push services can use
+    `contact_url` to contact the operator of this instance.
     """
     claims = {
         "aud": f"https://{subscription.url.authority}",
@@ -121,7 +121,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
 
 
 def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
-    """Return the problem that the response of a push service describes, or None."""
+    """Return the problem that a status of a push service means, or None if the service accepted."""
     if status in _GONE:
         return SUBSCRIPTION_ENDED
     problem = describe_status_problem(status)

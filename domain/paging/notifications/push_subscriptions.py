@@ -18,7 +18,7 @@ _INVALID_MESSAGE = "The browser's subscription is invalid. Turn on notifications
 
 @dataclass(frozen=True, kw_only=True)
 class PushSubscription:
-    """The URL at the browser's push service, and the keys that encrypt messages (RFC 8291)."""
+    """A push subscription: the URL of a browser at its push service, and its keys (RFC 8291)."""
 
     url: OutgoingUrl = field(repr=False)
     endpoint: str = field(repr=False)
@@ -29,7 +29,7 @@ class PushSubscription:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the endpoint in hexadecimal, with which a browser recognizes itself."""
+        """SHA-256 digest of the endpoint in hexadecimal, which browsers compare with their own."""
         return sha256(self.endpoint.encode()).hexdigest()
 
     def serialize(self) -> str:

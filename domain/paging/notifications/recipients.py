@@ -37,7 +37,7 @@ class QuietHours:
     lets_critical_through: bool = True
 
     def __post_init__(self) -> None:
-        """Raise InvalidError if a time is invalid, or if the start equals the end."""
+        """Check that the times are valid and differ. Raise InvalidError if they do not."""
         if not (0 <= self.starts < _MINUTES_PER_DAY and 0 <= self.ends < _MINUTES_PER_DAY):
             raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:

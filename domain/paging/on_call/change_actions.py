@@ -215,7 +215,7 @@ def list_own_swaps(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[tuple[s
 def find_accepted_swap_ids(work: UnitOfWork) -> Collection[int]:
     """Return the ids of the actor's current and future swaps that result from accepted requests."""
     is_mine = or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id)
-    # An accepted request and its swap are stored at the same time.
+    # A swap is stored at the time at which its request is accepted.
     is_answer = and_(
         SwapRequestRow.schedule_id == SwapRow.schedule_id,
         SwapRequestRow.user_id == SwapRow.user_id,
@@ -244,7 +244,7 @@ def show_swap(
 def create_swap(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewSwap
 ) -> OnCallSwap:
-    """Swap two shifts of two users without asking them.
+    """Swap two shifts of two users immediately, without their consent.
 
     Members without the Maintainer role request a swap instead. If a shift has begun, only the rest
     of the shift is exchanged. Raise InvalidError if a field is invalid.
@@ -266,7 +266,7 @@ def store_swap(
     *,
     created_by: int | None,
 ) -> OnCallSwap:
-    """Check and store a swap. Raise InvalidError if a field is invalid."""
+    """Check a swap and store it. Raise InvalidError if a field is invalid."""
     sides = check_new_swap(work, holder, schedule, new)
     (first, mine), (second, theirs) = ((each.user_id, each.during) for each in sides)
     row = SwapRow(
@@ -291,7 +291,7 @@ def store_swap(
 def check_new_swap(
     work: UnitOfWork, holder: ProjectOrGroup, schedule: OnCallSchedule, new: NewSwap
 ) -> tuple[UserPeriod, UserPeriod]:
-    """Return the two sides of a swap. Raise InvalidError if a field is invalid."""
+    """Check a swap, and return its two shifts. Raise InvalidError if a field is invalid."""
     new = new.with_time_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
     mine, theirs = _check_swap_periods(work, new)
@@ -404,7 +404,7 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
 def _check_no_others_on_call(
     work: UnitOfWork, schedule_id: int, period: Period, *, is_shared: bool
 ) -> None:
-    """Raise ForbiddenError if other users are on call in a period.
+    """Check that no other user is on call in a period. Raise ForbiddenError if one is.
 
     If `is_shared` is true, other users may be on call together with the actor.
     """

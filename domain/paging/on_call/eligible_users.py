@@ -83,7 +83,7 @@ def find_eligible_user_id(
 def check_can_be_on_call(
     work: UnitOfWork, holder: ProjectOrGroup, users: Mapping[str, int], *, field: str
 ) -> None:
-    """Raise InvalidError if a user cannot be on call in the project or group."""
+    """Check that a user can be on call in the project or group. Raise InvalidError if not."""
     ends = find_eligibility_ends(
         holder.namespace, users.values(), session=work.session, today=work.now.date()
     )

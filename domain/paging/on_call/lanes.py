@@ -21,29 +21,29 @@ from domain.paging.on_call.schedule_values import Period, RotationPlan, Schedule
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _SATURDAY = 5
-#: Maximum number of days that are all labeled, and of labels in longer periods.
+#: Longest period in days with a label for each day, and maximum number of labels of longer periods.
 _MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
 #: Maximum length of the preview of a rotation.
 _MAX_PREVIEW = timedelta(days=400)
-#: Maximum number of bars in a lane of a schedule. More bars would be too narrow to read.
+#: Maximum number of bars in a lane of a schedule, because more bars are too narrow to read.
 _MAX_BARS = 200
 
 
 class LaneKind(StrEnum):
     """The content of a lane."""
 
-    #: Users who are on call after all rotations, swaps and overrides, and gaps.
+    #: Final schedule: the users on call after all rotations, swaps and overrides, and the gaps.
     FINAL = "final"
-    #: Only overrides and swaps.
+    #: Overrides and swaps.
     CHANGES = "changes"
-    #: Turns of a single rotation, before swaps and overrides.
+    #: Turns of one rotation, before swaps and overrides.
     ROTATION = "rotation"
 
 
 class _Part(NamedTuple):
     start: datetime
     end: datetime
-    #: None for a gap.
+    #: Duty of the user. None for a gap.
     duty: OnCallDuty | None
 
 
@@ -53,7 +53,7 @@ class Bar:
 
     start: datetime
     end: datetime
-    #: None for a gap.
+    #: Duty of the user. None for a gap.
     duty: OnCallDuty | None
     #: Index of the row within the lane. Bars in a row do not overlap.
     row: int
@@ -68,7 +68,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """The bars of a rotation, of the overrides and swaps, or of the result."""
+    """A lane of a picture: the final schedule, the overrides and swaps, or a rotation."""
 
     kind: LaneKind
     #: Name and layer of the rotation.
@@ -77,7 +77,8 @@ class Lane:
     bars: tuple[Bar, ...]
     #: Number of rows of bars.
     rows: int
-    #: Periods without a gap, in place of too many shifts. The bars then contain only the gaps.
+    #: Periods without a gap, which replace the shifts if there are too many. `bars` then contains
+    #: only the gaps.
     merged: tuple[Bar, ...] = ()
 
 
@@ -95,10 +96,10 @@ class DayTick:
 
 
 def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> tuple[Lane, ...]:
-    """Return the lane of the result, the lane of changes, and the rotations, highest layer first.
+    """Return the lanes of a schedule: the final schedule, the changes, and each rotation.
 
-    Gaps are shown from `gaps_from`. The lane of changes is left out if there are no changes. In a
-    lane with too many shifts, the shifts are merged.
+    Rotations of the highest layer come first. Gaps are shown from `gaps_from`. The lane of changes
+    is left out if there are no changes. In a lane with too many shifts, the shifts are merged.
     """
     final = [
         _Part(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
@@ -135,7 +136,7 @@ def build_lane(
     name: str = "",
     layer: int = 0,
 ) -> Lane:
-    """Return a lane; adjacent parts of the same user are joined, and overlaps get more rows."""
+    """Return a lane. Adjacent parts of the same user are joined, and overlaps get more rows."""
     is_rotation = kind is LaneKind.ROTATION
     ends: list[datetime] = []
     bars = []
@@ -149,7 +150,7 @@ def build_lane(
 
 
 def _merge_shifts(lane: Lane) -> Lane:
-    """Return a lane with one bar for each period without a gap if it has too many bars."""
+    """Merge the shifts between two gaps into one bar if a lane has too many bars."""
     if len(lane.bars) <= _MAX_BARS:
         return lane
     merged: list[Bar] = []
@@ -166,7 +167,11 @@ def _merge_shifts(lane: Lane) -> Lane:
 def _join_parts(
     parts: Iterable[tuple[datetime, datetime, OnCallDuty | None]], *, is_rotation: bool
 ) -> Iterator[_Part]:
-    """Join parts in order; versions of a rotation have different ids but belong together."""
+    """Join adjacent parts with the same duty.
+
+    The parts of a rotation are joined if they have the same user, because each version of a
+    rotation has its own ID.
+    """
     last: dict[object, _Part] = {}
     for each in map(_Part._make, parts):
         duty = each.duty
@@ -182,18 +187,22 @@ def _join_parts(
 
 
 def find_full_turn(plan: RotationPlan, now: datetime) -> Period:
-    """Return the period from now, or from the start of a rotation, until each user had a turn."""
+    """Return a period in which each user of a rotation has a turn.
+
+    The period starts now, or at the start of a future rotation. It lasts at least a week if the
+    rotation has restrictions, and at most _MAX_PREVIEW.
+    """
     cadence, count = plan.cadence, len(plan.user_ids)
     start = max(now, plan.handoffs.begins_at)
     longest = timedelta(**{cadence.unit.value: cadence.every}) * (count + 1) + _DAY
     ends = [each.end for each in plan.handoffs.generate_turns(start, start + longest)]
-    # With restrictions, days without a shift are shown together with the days that have one.
+    # A week shows on which days the restrictions apply.
     shortest = start + (_WEEK if plan.restrictions else timedelta(0))
     return Period(start, min(max(ends[:count][-1], shortest), start + _MAX_PREVIEW))
 
 
 def build_day_ticks(period: Period, time_zone: str) -> tuple[DayTick, ...]:
-    """Return the starts of days in a period, or of every few days if the period is long."""
+    """Return the start of each day in a period, or of every few days if the period is long."""
     place = get_zone(time_zone)
     first = convert_to_local(period.start, place).date()
     days = (period.end - period.start) // _DAY
@@ -229,7 +238,7 @@ def find_now_offset(now: datetime, period: Period) -> float | None:
 
 
 def choose_colors(user_ids: Sequence[int], number: int) -> dict[int, int]:
-    """Return a color number for each user, different for as many users as there are colors."""
+    """Return a color number for each user. Colors repeat if there are more users than colors."""
     return {each: index % number for index, each in enumerate(dict.fromkeys(user_ids))}
 
 

@@ -1,4 +1,4 @@
-"""The states of swap requests, and who may change them."""
+"""States of swap requests, and the users who can change them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ class RequestState(StrEnum):
     ACCEPTED = "accepted"
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
-    #: Nobody answered before the first of both shifts started.
+    #: Expired: the earlier of the two shifts started before the other user answered.
     EXPIRED = "expired"
 
 
@@ -36,7 +36,7 @@ _ANSWERS: Mapping[str, tuple[RequestState, frozenset[Party]]] = {
 
 
 def compute_request_state(stored: str, expires_at: datetime, now: datetime) -> RequestState:
-    """Return the state of a request; a request that nobody answered in time has expired."""
+    """Return the current state of a request. An unanswered request expires at `expires_at`."""
     state = RequestState(stored)
     if state is RequestState.REQUESTED and now >= expires_at:
         return RequestState.EXPIRED

@@ -14,8 +14,7 @@ class OnCallSwapRequest(SwappedShifts):
 
     state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
     expires_at: Time = Field(
-        description="Start of the first of both shifts. A request that is not answered by then has "
-        "expired."
+        description="Start of the earlier shift, at which an unanswered request expires."
     )
     answered_at: Time | None
 

@@ -1,4 +1,4 @@
-"""Actions on swap requests: users ask each other for a swap before it changes the schedule."""
+"""Actions on swap requests. A request changes the schedule only when the other user accepts it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -54,7 +54,7 @@ _MAX_OPEN_REQUESTS = 200
 def list_swap_requests(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallSwapRequest]:
-    """List the swap requests of a schedule, including answered requests."""
+    """List the swap requests of a schedule, including answered and expired requests."""
     found = list_changes(work, holder, schedule_id, query, RequestRow, OnCallSwapRequest)
     items = _with_current_states(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -64,7 +64,7 @@ def list_swap_requests(
 def list_open_swap_requests(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
 ) -> Sequence[OnCallSwapRequest]:
-    """Return the swap requests of a schedule that wait for an answer, oldest first."""
+    """Return the open swap requests of a schedule, oldest first."""
     schedule = get_schedule_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(RequestRow)
@@ -78,7 +78,7 @@ def list_open_swap_requests(
 def list_own_swap_requests(
     work: UnitOfWork,
 ) -> Sequence[tuple[UserSchedule, OnCallSwapRequest]]:
-    """Return your open swap requests and the requests that you can answer, with schedules."""
+    """Return the open swap requests that you sent or can answer, with their schedules."""
     viewer, session, ability = get_viewer(work), work.session, Ability.ADMIN_ALERTS
     projects = build_member_projects_query(viewer, session=session, ability=ability)
     groups = build_member_groups_query(viewer, session=session, ability=ability)
@@ -124,7 +124,7 @@ def create_swap_request(
     """Create a request to swap one of your shifts with a shift of another user.
 
     Both shifts must be in the future. Raise InvalidError if a field is invalid, ForbiddenError if
-    the first shift is not your own, or ConflictError if you already asked for this swap.
+    the first shift is not your own, or ConflictError if there is an open request for the same swap.
     """
     lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
@@ -215,7 +215,7 @@ def _find_party(work: UnitOfWork, holder: ProjectOrGroup, row: RequestRow) -> Pa
 
 
 def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwapRequest:
-    """Log a change to a request, and notify its users."""
+    """Record a change to a request, and notify the other user."""
     shown = _build_request(work, row)
     record_change(work, change.holder, change.schedule, shown, shown.state)
     notices.queue_notices_if_mail_is_configured(notices.queue_swap_request_notices, shown, change)
@@ -223,7 +223,7 @@ def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwa
 
 
 def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
-    """Return how long a user is on call in a period because of rotations or swaps."""
+    """Return the seconds for which a rotation or swap puts a user on call in a period."""
     during = side.during
     plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
     return int(

@@ -109,7 +109,10 @@ def check_period(
 
 
 def check_period_not_over(period: Period, *, field: str, now: datetime) -> None:
-    """Raise InvalidError if a period has ended, since past shifts cannot change."""
+    """Check that a period has not ended, because past shifts cannot change.
+
+    Raise InvalidError if the period has ended.
+    """
     if period.end <= now:
         raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 

@@ -342,7 +342,10 @@ def _is_in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEl
 
 
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
-    """Raise InvalidError if the matchers would match alerts without any of the labels."""
+    """Check that there are matchers, and that they do not match alerts without these labels.
+
+    Raise InvalidError if this is not the case.
+    """
     if not matchers:
         message = 'Enter at least one matcher, such as service="web".'
         raise InvalidError(message, field="matchers")

@@ -102,7 +102,7 @@ def test_the_menu_of_a_phone_fits_the_screen_without_scripts(
     assert panel["y"] >= 0
     for name in ("Resolve", "Ignore", "Assign to me", "Create incident"):
         expect(plain_page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
-    # Nothing about keys is shown, as there is no script that hears them.
+    # Keyboard shortcuts are not shown, because no script handles them.
     expect(plain_page.locator("#more kbd").first).to_be_hidden()
     plain_page.get_by_role("button", name="1 hour").click()
     expect(plain_page.locator("main")).to_contain_text("Snoozed until")

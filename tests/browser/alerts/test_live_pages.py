@@ -1,4 +1,4 @@
-"""Pages follow what happens without a reload, and leave alone what the user is doing."""
+"""Pages refresh themselves without a reload, and do not disturb the user."""
 
 from collections.abc import Callable
 from datetime import timedelta

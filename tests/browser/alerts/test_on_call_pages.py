@@ -88,7 +88,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     theirs = page.get_by_label("In exchange for")
     of_bob = theirs.locator("option").filter(has_text=bob.username).first
     theirs.select_option(of_bob.get_attribute("value"))
-    page.get_by_role("button", name="Swap without asking").click()
+    page.get_by_role("button", name="Swap immediately").click()
     expect(page.get_by_text("Shifts swapped.")).to_be_visible()
     expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
     mine = page.locator(".notice").filter(has_text="swapped shifts")

@@ -23,7 +23,13 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.people import sign_in as sign_in_by_hand
-from tests.support.oauth.oauth_wire import Changes, ask, authorization_url, decide, landing
+from tests.support.oauth.oauth_wire import (
+    Changes,
+    authorization_url,
+    open_authorization,
+    parse_redirect,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import code_of, give_app
 
@@ -54,7 +60,9 @@ def application(localhost: LiveGatebell, redirect_uri: str, **changes: object) -
 def approve_by_hand(localhost: LiveGatebell, person: Person, client: ClientCredentials) -> None:
     """Let the user approve an application in another browser."""
     elsewhere = sign_in_by_hand(localhost, person)
-    assert "code" in landing(decide(elsewhere, ask(elsewhere, localhost, client)))
+    assert "code" in parse_redirect(
+        submit_decision(elsewhere, open_authorization(elsewhere, localhost, client))
+    )
 
 
 def begin(

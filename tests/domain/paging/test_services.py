@@ -101,18 +101,23 @@ def test_a_url_that_fields_cannot_express_is_changed_as_a_whole(address: str) ->
 @pytest.mark.parametrize(
     ("slug", "field", "value", "sentence"),
     [
-        ("telegram", "token", "x", "This is not a bot token: it looks like 123456:ABC…"),
+        ("telegram", "token", "x", "This is not a bot token. Expected format: 123456:ABC…"),
         ("telegram", "token", "", "Enter a bot token."),
-        ("ntfy", "topic", "a/b", "This is not a topic: it looks like gatebell-k3v9…"),
+        ("ntfy", "topic", "a/b", "This is not a topic. Expected format: gatebell-k3v9…"),
         (
             "gotify",
             "server",
             "push.example",
-            "This is not the URL of a server: it looks like https",
+            "This is not the URL of a server. Expected format: https",
         ),
         ("gotify", "server", "https://a@b.example", "This is not the URL of a server"),
         ("twilio", "to", "12", "This is not a phone number with its country code"),
-        ("apprise", "address", "topic", "This is not an Apprise URL: it looks like ntfys://topic."),
+        (
+            "apprise",
+            "address",
+            "topic",
+            "This is not an Apprise URL. Expected format: ntfys://topic.",
+        ),
     ],
 )
 def test_an_error_names_the_format_of_its_field(

@@ -113,8 +113,8 @@ def test_days_of_a_trend_follow_the_clock_of_the_reader() -> None:
     assert buckets.unit is TrendUnit.DAY
     # The clock goes forward on 29 March, so that the next day starts an hour earlier in UTC.
     assert [each.hour for each in buckets.starts] == [23, 23, 22, 22, 22]
-    assert buckets.find(datetime(2026, 3, 29, 21, 59, tzinfo=UTC)) == 1
-    assert buckets.find(datetime(2026, 3, 29, 22, 0, tzinfo=UTC)) == 2
+    assert buckets.find_index(datetime(2026, 3, 29, 21, 59, tzinfo=UTC)) == 1
+    assert buckets.find_index(datetime(2026, 3, 29, 22, 0, tzinfo=UTC)) == 2
 
 
 @pytest.mark.parametrize(

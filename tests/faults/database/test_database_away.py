@@ -16,7 +16,7 @@ from tests.faults.processes import wait_until
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import list_stored_alerts
-from tests.support.oauth.oauth_wire import is_live, new_pair, revoke, server_application
+from tests.support.oauth.oauth_wire import is_token_valid, new_pair, revoke, server_application
 from tests.support.service.live import LiveGatebell, NewService, running
 
 #: Number of seconds, since starting and stopping a database can block a small machine's disk.
@@ -45,7 +45,7 @@ def locked(live: LiveGatebell) -> Iterator[None]:
 
 
 def kill_others(live: LiveGatebell, connection: psycopg.Connection[Any]) -> None:
-    """Terminate all connections except one, including those of the test."""
+    """Terminate all connections except one, including the connections of the test."""
     connection.execute(KILL_OTHERS)
     live.engine().dispose()
 
@@ -207,6 +207,6 @@ def test_a_revocation_fails_while_the_database_is_unavailable(on_sqlite: LiveGat
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
     assert answer.json()["error"] == "temporarily_unavailable"
-    assert is_live(live, pair.access)
+    assert is_token_valid(live, pair.access)
     assert revoke(live, client, pair.access).status_code == 200
-    assert not is_live(live, pair.access)
+    assert not is_token_valid(live, pair.access)

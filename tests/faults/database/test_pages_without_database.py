@@ -94,7 +94,7 @@ def dying_in(engine: Engine, word: str) -> Iterator[None]:
 
 @contextmanager
 def new_lines(live: LiveGatebell) -> Iterator[list[str]]:
-    """Yield new log lines, except those of answered requests."""
+    """Yield new log lines, without the lines of answered requests."""
     before, found = len(live.log_text()), list[str]()
     yield found
     found += [

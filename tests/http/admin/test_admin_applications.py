@@ -29,7 +29,13 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.oauth.oauth_wire import ask, assert_refused, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    assert_refused,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+)
 from tests.support.oauth.token_exchange import TOKEN_EXCHANGE
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -71,8 +77,8 @@ def test_a_trusted_application_needs_no_consent(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    code = landing(ask(browser, gatebell, wiki))["code"]
-    assert pair_in(redeem(gatebell, wiki, code)).access
+    code = parse_redirect(open_authorization(browser, gatebell, wiki))["code"]
+    assert parse_token_pair(redeem(gatebell, wiki, code)).access
     # The secret is shown once, and the application does not belong to an administrator.
     other = open_browser(gatebell, make_user(gatebell, name="second", admin=True))
     again = other.get(f"{gatebell.url}{PAGES}/{wiki.id}")
@@ -87,7 +93,7 @@ def test_a_trusted_application_needs_no_consent(
 
 def test_an_untrusted_application_of_the_instance_needs_consent(gatebell: LiveGatebell) -> None:
     plain = credentials_on(read_redirected_page(gatebell, register(gatebell)))
-    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, plain)
+    page = open_authorization(signed_in(gatebell, alice(gatebell)), gatebell, plain)
     assert "Managed by Gatebell" in page.text
     assert get_shared_administrator(gatebell).username not in page.text
 
@@ -98,7 +104,7 @@ def test_trust_can_be_withdrawn(gatebell: LiveGatebell, wiki: ClientCredentials)
         gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted=None
     )
     assert "Trusted" not in read_redirected_page(gatebell, answer)
-    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, wiki)
+    page = open_authorization(signed_in(gatebell, alice(gatebell)), gatebell, wiki)
     assert "Authorize" in page.text
     with_trust = submit_form_by_field(
         gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted="y"
@@ -116,10 +122,10 @@ def test_a_users_application_can_only_be_trusted_after_a_transfer_to_the_instanc
     assert refused.status_code == 422
     assert "Only an instance-wide application can be trusted." in refused.text
     browser = signed_in(gatebell, alice(gatebell))
-    assert not ask(browser, gatebell, mine).is_redirect
+    assert not open_authorization(browser, gatebell, mine).is_redirect
     taken = submit_form_by_field(gatebell, path, "redirect_uris", trusted="y", is_instance_wide="y")
     assert "Trusted" in read_redirected_page(gatebell, taken)
-    assert landing(ask(browser, gatebell, mine))["code"]
+    assert parse_redirect(open_authorization(browser, gatebell, mine))["code"]
     # The user who registered it must not redirect other users elsewhere.
     own = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
     assert signed_in(gatebell, bob(gatebell)).get(own).status_code == 404
@@ -136,7 +142,7 @@ def test_trust_of_a_former_release_in_a_users_application_is_ignored(
     with database_of(gatebell) as session:
         row = Application.id == mine.id
         session.execute(update(Application).where(row).values(trusted=True))
-    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, mine)
+    page = open_authorization(signed_in(gatebell, alice(gatebell)), gatebell, mine)
     assert not page.is_redirect
     assert "Trusted" not in page.text
     assert (
@@ -166,9 +172,9 @@ def test_a_renewed_secret_replaces_the_old_one(
     answer = submit_form_by_ending(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="now")
     renewed = credentials_on(read_redirected_page(gatebell, answer))
     browser = signed_in(gatebell, alice(gatebell))
-    code = landing(ask(browser, gatebell, wiki))["code"]
+    code = parse_redirect(open_authorization(browser, gatebell, wiki))["code"]
     assert_refused(redeem(gatebell, wiki, code), "invalid_client", 401)
-    code = landing(ask(browser, gatebell, wiki))["code"]
+    code = parse_redirect(open_authorization(browser, gatebell, wiki))["code"]
     assert redeem(gatebell, renewed, code).status_code == 200
 
 
@@ -178,9 +184,13 @@ def test_an_overlapping_secret_can_be_ended(
 ) -> None:
     submit_form_by_ending(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="7d")
     browser = signed_in(gatebell, alice(gatebell))
-    assert redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]).ok
+    assert redeem(
+        gatebell, wiki, parse_redirect(open_authorization(browser, gatebell, wiki))["code"]
+    ).ok
     assert submit_form_by_ending(gatebell, f"{PAGES}/{wiki.id}", "/end").status_code == 302
-    refused = redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"])
+    refused = redeem(
+        gatebell, wiki, parse_redirect(open_authorization(browser, gatebell, wiki))["code"]
+    )
     assert_refused(refused, "invalid_client", 401)
 
 
@@ -189,7 +199,9 @@ def test_a_deleted_application_and_its_tokens_are_gone(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
+    pair = parse_token_pair(
+        redeem(gatebell, wiki, parse_redirect(open_authorization(browser, gatebell, wiki))["code"])
+    )
     address = f"{PAGES}/{wiki.id}/delete"
     assert (
         "2 active tokens"

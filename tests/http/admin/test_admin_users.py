@@ -29,11 +29,11 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import (
-    ask,
     authorization_url,
-    is_live,
-    landing,
-    pair_in,
+    is_token_valid,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     refresh,
     server_application,
@@ -94,9 +94,13 @@ def test_a_locked_user_is_signed_out_and_tokens_fail_until_the_unlock(
     browser = open_browser(gatebell, charlie)
     token = make_token(gatebell, charlie).clear
     client = server_application(gatebell)
-    pair = pair_in(redeem(gatebell, client, landing(ask(browser, gatebell, client))["code"]))
+    pair = parse_token_pair(
+        redeem(
+            gatebell, client, parse_redirect(open_authorization(browser, gatebell, client))["code"]
+        )
+    )
     assert whoami(gatebell, token) == 200
-    code = landing(ask(browser, gatebell, client))["code"]
+    code = parse_redirect(open_authorization(browser, gatebell, client))["code"]
 
     lock(gatebell, charlie)
 
@@ -104,7 +108,7 @@ def test_a_locked_user_is_signed_out_and_tokens_fail_until_the_unlock(
     assert not may_sign_in(gatebell, charlie)
     assert whoami(gatebell, token) == REFUSED
     assert whoami(gatebell, pair.access) == REFUSED
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
     assert refresh(gatebell, client, pair.refresh).json()["error"] == "invalid_grant"
     event = find_last_event(gatebell, charlie.username)
     assert (event.kind, event.actor_name) == (

@@ -26,19 +26,19 @@ from tests.support.database.audit_log import (
     list_events_about_user,
     list_events_with_subject,
 )
-from tests.support.oauth.device_wire import codes, poll, press, television, type_code
+from tests.support.oauth.device_wire import codes, enter_code, poll, press_decision, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     age_refreshes,
-    ask,
-    decide,
-    landing,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     redeem_publicly,
     refresh,
     revoke,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
@@ -65,8 +65,8 @@ def test_a_consent_is_recorded_with_its_scopes_and_origin(
     browser = open_browser(gatebell, carol)
     browser.headers["User-Agent"] = "Lynx/2.9"
 
-    decide(browser, ask(browser, gatebell, board), "cancel")
-    decide(browser, ask(browser, gatebell, board))
+    submit_decision(browser, open_authorization(browser, gatebell, board), "cancel")
+    submit_decision(browser, open_authorization(browser, gatebell, board))
 
     refused = get_event_about_user(gatebell, carol, EventKind.CONSENT_REFUSED)
     given = get_event_about_user(gatebell, carol, EventKind.CONSENT_GIVEN)
@@ -81,10 +81,12 @@ def test_a_consent_is_recorded_with_its_scopes_and_origin(
 @pytest.mark.spec("K1")
 def test_a_decision_about_a_device_is_recorded_once(gatebell: LiveGatebell, carol: Person) -> None:
     browser, telly = open_browser(gatebell, carol), television(gatebell)
-    page = type_code(browser, gatebell, codes(gatebell, telly)["user_code"])
+    page = enter_code(browser, gatebell, codes(gatebell, telly)["user_code"])
     for _ in range(2):
-        press(browser, page, "approve")
-    press(browser, type_code(browser, gatebell, codes(gatebell, telly)["user_code"]), "deny")
+        press_decision(browser, page, "approve")
+    press_decision(
+        browser, enter_code(browser, gatebell, codes(gatebell, telly)["user_code"]), "deny"
+    )
 
     approved = get_event_about_user(gatebell, carol, EventKind.DEVICE_APPROVED)
     denied = get_event_about_user(gatebell, carol, EventKind.DEVICE_DENIED)
@@ -98,8 +100,14 @@ def test_the_end_of_an_applications_access_is_recorded(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
-    pair_in(
-        redeem(gatebell, board, landing(decide(browser, ask(browser, gatebell, board)))["code"])
+    parse_token_pair(
+        redeem(
+            gatebell,
+            board,
+            parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+                "code"
+            ],
+        )
     )
     page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     submit(browser, page, form_to(page, "/revoke"))
@@ -113,7 +121,9 @@ def test_a_reused_or_stolen_code_is_recorded_although_the_request_fails(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
     redeem(gatebell, board, code)
     assert list_events_about_user(gatebell, carol, EventKind.CODE_REUSED) == ()
 
@@ -123,7 +133,7 @@ def test_a_reused_or_stolen_code_is_recorded_although_the_request_fails(
     assert (reused.subject, reused.actor_name) == ("Deploy Board", "")
 
     thief = make_application(gatebell, bob(gatebell), name="Thief")
-    stolen = landing(ask(browser, gatebell, board))["code"]
+    stolen = parse_redirect(open_authorization(browser, gatebell, board))["code"]
     assert redeem(gatebell, thief, stolen).status_code == 400
     assert get_event_about_user(gatebell, carol, EventKind.CODE_INVALIDATED).subject == "Thief"
 
@@ -132,8 +142,10 @@ def test_a_reused_or_stolen_code_is_recorded_although_the_request_fails(
 def test_a_reused_refresh_token_is_recorded(gatebell: LiveGatebell, carol: Person) -> None:
     phone = make_application(gatebell, bob(gatebell), name="Phone", confidential=False)
     browser = open_browser(gatebell, carol)
-    code = landing(decide(browser, ask(browser, gatebell, phone, **PKCE)))["code"]
-    pair = pair_in(redeem_publicly(gatebell, phone, code))
+    code = parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, phone, **PKCE))
+    )["code"]
+    pair = parse_token_pair(redeem_publicly(gatebell, phone, code))
     assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
     assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
     assert list_events_about_user(gatebell, carol, EventKind.REFRESH_REUSED) == ()
@@ -152,13 +164,15 @@ def test_ordinary_code_exchanges_and_refreshes_are_not_recorded(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
     before = count_events(gatebell)
-    pair = pair_in(redeem(gatebell, board, code))
+    pair = parse_token_pair(redeem(gatebell, board, code))
     for _ in range(3):
-        pair = pair_in(refresh(gatebell, board, pair.refresh))
+        pair = parse_token_pair(refresh(gatebell, board, pair.refresh))
     # A code without a consent page is not recorded, either: the earlier consent is the event.
-    landing(ask(browser, gatebell, board))
+    parse_redirect(open_authorization(browser, gatebell, board))
     assert count_events(gatebell) == before
 
 
@@ -273,13 +287,15 @@ def test_events_contain_no_secrets(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser, telly = open_browser(gatebell, carol), television(gatebell)
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
-    pair = pair_in(redeem(gatebell, board, code))
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, board, code))
     redeem(gatebell, board, code)
     newer = refresh(gatebell, board, pair.refresh).json()
     refresh(gatebell, board, pair.refresh)
     device = codes(gatebell, telly)
-    press(browser, type_code(browser, gatebell, device["user_code"]), "approve")
+    press_decision(browser, enter_code(browser, gatebell, device["user_code"]), "approve")
     polled = poll(gatebell, telly, device["device_code"]).json()
     form = {"grant_type": "password", "username": carol.username, "password": carol.password}
     alone = post_token(gatebell, form).json()

@@ -22,7 +22,7 @@ from tests.support.sign_in.openid_provider import (
     CLIENT_SECRET,
     FakeProvider,
     add_provider,
-    number_of,
+    find_provider_id,
     sign_in_through,
 )
 from tests.support.sign_in.provider_groups import new_group
@@ -47,7 +47,7 @@ def row_of(gatebell: LiveGatebell, slug: str) -> IdentityProvider:
 @pytest.fixture
 def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
     """The path of a provider's page."""
-    number = number_of(gatebell, slug)
+    number = find_provider_id(gatebell, slug)
     yield f"{PAGES}/{number}"
     gatebell.run_cli("identity-providers", "delete", number)
 
@@ -106,7 +106,7 @@ def test_the_connection_test_explains_errors(
     )
     provider.metadata = {"userinfo_endpoint": 7}
     assert "userinfo_endpoint is not a URL" in submit_form_by_ending(gatebell, page, "/test").text
-    provider.begin_anew()
+    provider.reset_mistakes()
     provider.answers = {"/keys": lambda: (200, {}, b"[]")}
     assert "did not return a JSON object" in submit_form_by_ending(gatebell, page, "/test").text
 
@@ -195,7 +195,7 @@ def test_a_deleted_provider_disappears_from_all_pages(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     slug = add_provider(gatebell, provider.url)
-    page = f"{PAGES}/{number_of(gatebell, slug)}"
+    page = f"{PAGES}/{find_provider_id(gatebell, slug)}"
     read_redirected_page(gatebell, submit_form_by_ending(gatebell, page, "/delete"))
     assert slug not in get(gatebell).text
     assert get_administrator_browser(gatebell).get(gatebell.url + page).status_code == 404

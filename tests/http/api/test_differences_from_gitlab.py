@@ -9,7 +9,7 @@ from tests.http.api.projects.test_projects_api import made, new_group
 from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_application, make_user, signed_in
 from tests.support.accounts.personal_tokens import Api, make_token
-from tests.support.oauth.oauth_wire import ask, machine
+from tests.support.oauth.oauth_wire import machine, open_authorization
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -63,7 +63,7 @@ def test_scopes_that_exist_only_in_gitlab_are_rejected(gatebell: LiveGatebell) -
     client = make_application(gatebell, person)
     for scope in ("ai_features", "create_runner", "k8s_proxy"):
         assert scope in PAGE
-        landed = ask(signed_in(gatebell, person), gatebell, client, scope=scope)
+        landed = open_authorization(signed_in(gatebell, person), gatebell, client, scope=scope)
         assert "error=invalid_scope" in landed.headers["Location"]
 
 

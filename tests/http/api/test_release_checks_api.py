@@ -11,7 +11,7 @@ from domain.core.errors import TooManyAttemptsError
 from tests.domain.releases.checker.examples import har, line_of
 from tests.support.accounts.people import make_user
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from web.api.release_checks import _AnonymousCheckSlots
@@ -151,7 +151,7 @@ def test_parallel_checks_without_a_token_do_not_block_users(gatebell: LiveGatebe
     def check(**headers: str) -> requests.Response:
         return requests.post(gatebell.url + PATH, json=slow, headers=headers, timeout=60)
 
-    answers = together([check] * 6 + [lambda: check(Authorization=f"Bearer {token}")])
+    answers = run_simultaneously([check] * 6 + [lambda: check(Authorization=f"Bearer {token}")])
     *anonymous, of_user = answers
     assert of_user.status_code in {200, 400}
     refused = [each for each in anonymous if each.status_code == 429]

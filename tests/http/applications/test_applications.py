@@ -23,18 +23,18 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.device_wire import approve, codes, poll
 from tests.support.oauth.oauth_wire import (
-    ask,
     assert_refused,
     assert_refused_on_a_page,
-    decide,
-    is_live,
-    landing,
+    is_token_valid,
     new_code,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     refresh,
     revoke,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -93,8 +93,10 @@ def test_an_application_is_registered_and_its_credentials_work(
     assert "no-store" in page.headers["Cache-Control"]
     client = credentials_on(page)
     visitor = signed_in(gatebell, alice(gatebell))
-    code = landing(decide(visitor, ask(visitor, gatebell, client)))["code"]
-    assert is_live(gatebell, pair_in(redeem(gatebell, client, code)).access)
+    code = parse_redirect(submit_decision(visitor, open_authorization(visitor, gatebell, client)))[
+        "code"
+    ]
+    assert is_token_valid(gatebell, parse_token_pair(redeem(gatebell, client, code)).access)
 
 
 @pytest.mark.advisory("CVE-2020-10187", "CVE-2023-45151")
@@ -115,7 +117,7 @@ def test_the_secret_is_shown_once_and_stored_as_a_digest(
     assert client.secret not in kept
     # Users who authorize the application cannot see the secret, either.
     visitor = signed_in(gatebell, alice(gatebell))
-    decide(visitor, ask(visitor, gatebell, client))
+    submit_decision(visitor, open_authorization(visitor, gatebell, client))
     listed = visitor.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert client.secret not in listed.text
 
@@ -225,10 +227,15 @@ def test_an_edit_takes_effect_immediately(
     assert "Renamed" in shown.text
     assert secrets_on(shown) == set()
     visitor = signed_in(gatebell, alice(gatebell))
-    assert_refused_on_a_page(ask(visitor, gatebell, client))
-    moved = decide(visitor, ask(visitor, gatebell, client, redirect_uri=new, scope="read_api"))
-    assert "code" in landing(moved)
-    assert landing(ask(visitor, gatebell, client, redirect_uri=new))["error"] == "invalid_scope"
+    assert_refused_on_a_page(open_authorization(visitor, gatebell, client))
+    moved = submit_decision(
+        visitor, open_authorization(visitor, gatebell, client, redirect_uri=new, scope="read_api")
+    )
+    assert "code" in parse_redirect(moved)
+    assert (
+        parse_redirect(open_authorization(visitor, gatebell, client, redirect_uri=new))["error"]
+        == "invalid_scope"
+    )
 
 
 @pytest.mark.spec("F4")
@@ -251,7 +258,7 @@ def test_a_rejected_edit_changes_nothing(
 def test_a_renewed_secret_replaces_the_old_one_and_is_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
+    pair = parse_token_pair(redeem(gatebell, client, new_code(gatebell, client)))
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}")
     answer = submit(browser, page, form_to(page, "/renew_secret"), overlap="now")
     renewed = follow(gatebell, browser, answer)
@@ -259,7 +266,7 @@ def test_a_renewed_secret_replaces_the_old_one_and_is_shown_once(
     assert secrets_on(browser.get(renewed.url)) == set()
     assert_refused(refresh(gatebell, client, pair.refresh), "invalid_client", 401)
     new = refresh(gatebell, client, pair.refresh, client_secret=secret)
-    assert is_live(gatebell, pair_in(new).access)
+    assert is_token_valid(gatebell, parse_token_pair(new).access)
 
 
 @pytest.mark.long
@@ -270,15 +277,15 @@ def test_deleting_an_application_revokes_its_codes_and_tokens(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client)
-    pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
+    pair = parse_token_pair(redeem(gatebell, client, new_code(gatebell, client)))
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/delete")
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
     answer = submit(browser, page, form_to(page, f"{client.id}/delete"))
     assert follow(gatebell, browser, answer).status_code == 200
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
     assert_refused(redeem(gatebell, client, code), "invalid_client", 401)
     visitor = signed_in(gatebell, alice(gatebell))
-    assert_refused_on_a_page(ask(visitor, gatebell, client))
+    assert_refused_on_a_page(open_authorization(visitor, gatebell, client))
     assert browser.get(f"{gatebell.url}{PAGES}/{client.id}").status_code == 404
 
 
@@ -318,13 +325,13 @@ def test_an_application_for_devices_needs_no_redirect_uri(
     visitor = signed_in(gatebell, alice(gatebell))
     approve(visitor, gatebell, told["user_code"])
     answer = poll(gatebell, telly, told["device_code"], client_secret=telly.secret)
-    assert is_live(gatebell, answer.json()["access_token"])
-    assert_refused_on_a_page(ask(visitor, gatebell, telly))
-    assert_refused_on_a_page(ask(visitor, gatebell, telly, redirect_uri=""))
+    assert is_token_valid(gatebell, answer.json()["access_token"])
+    assert_refused_on_a_page(open_authorization(visitor, gatebell, telly))
+    assert_refused_on_a_page(open_authorization(visitor, gatebell, telly, redirect_uri=""))
     # An edit can add a redirect URI later.
     edit = browser.get(f"{gatebell.url}{PAGES}/{telly.id}/edit")
     submit(browser, edit, form_with(edit, "redirect_uris"), redirect_uris=CALLBACK)
-    assert ask(visitor, gatebell, telly).status_code == 200
+    assert open_authorization(visitor, gatebell, telly).status_code == 200
 
 
 def test_unsupported_scopes_are_not_offered(
@@ -344,7 +351,7 @@ def test_git_scopes_are_offered_and_kept(gatebell: LiveGatebell, browser: reques
     assert 'value="read_repository"' in page.text
     submit(browser, page, form_with(page, "redirect_uris"), name="Renamed")
     visitor = signed_in(gatebell, alice(gatebell))
-    asked = ask(visitor, gatebell, old, scope="read_user read_repository")
+    asked = open_authorization(visitor, gatebell, old, scope="read_user read_repository")
     assert asked.status_code == 200
 
 
@@ -356,8 +363,10 @@ def authorize(
 ) -> tuple[requests.Session, str]:
     """Authorize an application, and return the user's browser and the refresh token."""
     browser = open_browser(gatebell, person)
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
-    return browser, pair_in(redeem(gatebell, client, code)).refresh
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
+    return browser, parse_token_pair(redeem(gatebell, client, code)).refresh
 
 
 @pytest.mark.long
@@ -372,7 +381,9 @@ def test_the_pages_count_users_and_active_tokens(gatebell: LiveGatebell) -> None
 
     _, first = authorize(gatebell, client, make_user(gatebell))
     browser, second = authorize(gatebell, client, make_user(gatebell, name="bob"))
-    landing(ask(browser, gatebell, client))  # Bob authorizes again, without a consent page.
+    parse_redirect(
+        open_authorization(browser, gatebell, client)
+    )  # Bob authorizes again, without a consent page.
     refresh(gatebell, client, first)
 
     assert re.search(r"Last used [0-9:]{5} \(just now\)", words(owners.get(page)))

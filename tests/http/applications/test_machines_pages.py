@@ -18,15 +18,15 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.machines import (
     account_of,
-    ask_as_machine,
-    ask_with_assertion,
     assertion,
     machine_application,
     machine_token,
     new_key,
     public_part,
+    request_machine_token,
+    request_token_with_assertion,
 )
-from tests.support.oauth.oauth_wire import assert_refused, is_live
+from tests.support.oauth.oauth_wire import assert_refused, is_token_valid
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -59,7 +59,7 @@ def edit(
 def test_the_owner_can_turn_the_service_account_on_and_off(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    assert_refused(ask_as_machine(gatebell, client), "unauthorized_client")
+    assert_refused(request_machine_token(gatebell, client), "unauthorized_client")
     edit(gatebell, browser, client, service_account="y")
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
     name = account_of(gatebell, client)
@@ -68,11 +68,11 @@ def test_the_owner_can_turn_the_service_account_on_and_off(
     token = machine_token(gatebell, client)
     edit(gatebell, browser, client, name="Renamed", service_account="y")
     assert account_of(gatebell, client) == name
-    assert is_live(gatebell, token)
+    assert is_token_valid(gatebell, token)
     edit(gatebell, browser, client, service_account=None)
     assert name not in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert not is_live(gatebell, token)
-    assert_refused(ask_as_machine(gatebell, client), "unauthorized_client")
+    assert not is_token_valid(gatebell, token)
+    assert_refused(request_machine_token(gatebell, client), "unauthorized_client")
     edit(gatebell, browser, client, service_account="y")
     assert account_of(gatebell, client) != name
 
@@ -110,10 +110,12 @@ def test_the_owner_can_enter_and_remove_keys(
     key = new_key()
     edit(gatebell, browser, client, service_account="y", jwks=public_part(key))
     assert key.thumbprint() in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert ask_with_assertion(gatebell, assertion(gatebell, client, key)).status_code == 200
+    assert (
+        request_token_with_assertion(gatebell, assertion(gatebell, client, key)).status_code == 200
+    )
     edit(gatebell, browser, client, jwks="")
     assert key.thumbprint() not in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
-    answer = ask_with_assertion(gatebell, assertion(gatebell, client, key))
+    answer = request_token_with_assertion(gatebell, assertion(gatebell, client, key))
     assert_refused(answer, "invalid_client", 401)
 
 

@@ -22,7 +22,12 @@ from tests.support.accounts.people import (
 )
 from tests.support.mail.stored_texts import list_texts
 from tests.support.oauth.machines import machine_application, machine_token
-from tests.support.oauth.oauth_wire import ask, decide, landing, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    redeem,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
 from tests.support.wire.page_text import words
@@ -52,8 +57,8 @@ def let_in(gatebell: LiveGatebell, client: ClientCredentials, scope: str) -> Per
     """Create a user who authorizes an application."""
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
-    answer = decide(browser, ask(browser, gatebell, client, scope=scope))
-    assert redeem(gatebell, client, landing(answer)["code"]).status_code == 200
+    answer = submit_decision(browser, open_authorization(browser, gatebell, client, scope=scope))
+    assert redeem(gatebell, client, parse_redirect(answer)["code"]).status_code == 200
     return person
 
 

@@ -26,17 +26,17 @@ from tests.support.oauth.device_wire import codes, poll, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     age_refreshes,
-    ask,
-    decide,
-    landing,
     machine,
     new_code,
     new_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     refresh,
     server_application,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 
@@ -77,7 +77,7 @@ def test_administrators_see_a_warning_if_the_access_is_broad(
 ) -> None:
     admin = make_user(gatebell, admin=True)
     client = make_application(gatebell, admin, scopes=scope)
-    page = ask(open_browser(gatebell, admin), gatebell, client, scope=scope)
+    page = open_authorization(open_browser(gatebell, admin), gatebell, client, scope=scope)
     assert "It will be able to" in words(page)
     assert ("You are an administrator." in words(page)) is is_told
 
@@ -93,11 +93,13 @@ def test_the_page_waits_for_the_first_authorization_and_names_the_user(
     assert "Guides that show this application ID" in setup_of(gatebell, client, owner)
 
     browser = open_browser(gatebell, user)
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
     waiting = setup_of(gatebell, client, owner)
     assert f"(just now) by {user.username} , waiting for the token request" in waiting
 
-    pair_in(redeem(gatebell, client, code))
+    parse_token_pair(redeem(gatebell, client, code))
     works = setup_of(gatebell, client, owner)
     assert re.search(rf"It works: first authorized {_NOW} by {user.username}", works)
     page = open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}")
@@ -110,7 +112,7 @@ def test_the_owner_sees_no_names_that_the_application_cannot_read(gatebell: Live
     owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
     client = make_application(gatebell, owner, scopes="read_alerts")
     browser = open_browser(gatebell, user)
-    landing(decide(browser, ask(browser, gatebell, client)))
+    parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))
     assert "by a user" in setup_of(gatebell, client, owner)
     assert user.username not in setup_of(gatebell, client, owner)
 
@@ -122,7 +124,7 @@ def test_the_owner_sees_why_token_requests_were_rejected(gatebell: LiveGatebell)
     token = make_token(gatebell, owner).clear
     user = signed_in(gatebell, alice(gatebell))
     # Alice sees no consent page for later requests.
-    landing(decide(user, ask(user, gatebell, client)))
+    parse_redirect(submit_decision(user, open_authorization(user, gatebell, client)))
 
     redeem(gatebell, client, "x", client_secret="wrong")
     redeem(gatebell, client, "x", client_secret=None)
@@ -164,10 +166,10 @@ def test_the_owner_sees_why_authorization_requests_were_rejected(gatebell: LiveG
         {"code_challenge": "x" * 42, "code_challenge_method": "S256"},
         {"request_uri": "urn:ietf:params:oauth:request_uri:old"},
     ):
-        ask(browser, gatebell, client, **parameters)
+        open_authorization(browser, gatebell, client, **parameters)
     # Silent requests and canceled requests are not recorded.
-    ask(machine(gatebell), gatebell, client, prompt="none", **PKCE)
-    decide(browser, ask(browser, gatebell, client, **PKCE), decision="deny")
+    open_authorization(machine(gatebell), gatebell, client, prompt="none", **PKCE)
+    submit_decision(browser, open_authorization(browser, gatebell, client, **PKCE), decision="deny")
     found = requests.get(
         f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests",
         headers={"PRIVATE-TOKEN": token},

@@ -13,15 +13,15 @@ from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     Changes,
-    ask,
     assert_refused_on_a_page,
     authorization_url,
-    decide,
-    landing,
     machine,
+    open_authorization,
+    parse_redirect,
     phone_application,
     redeem,
     server_application,
+    submit_decision,
 )
 from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
@@ -57,8 +57,10 @@ UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
 def test_an_unknown_client_is_rejected_on_a_page_regardless_of_other_errors(
     visit: Visit, changes: dict[str, Changes]
 ) -> None:
-    assert_refused_on_a_page(visit.ask(**changes))
-    assert_refused_on_a_page(ask(machine(visit.gatebell), visit.gatebell, visit.client, **changes))
+    assert_refused_on_a_page(visit.open_authorization(**changes))
+    assert_refused_on_a_page(
+        open_authorization(machine(visit.gatebell), visit.gatebell, visit.client, **changes)
+    )
 
 
 @pytest.mark.advisory("CVE-2019-3778", "CVE-2019-9837", "CVE-2025-4143")
@@ -80,13 +82,13 @@ def test_an_unknown_client_is_rejected_on_a_page_regardless_of_other_errors(
 def test_an_unregistered_redirect_uri_is_rejected_on_a_page(
     visit: Visit, changes: dict[str, Changes]
 ) -> None:
-    assert_refused_on_a_page(visit.ask(**changes))
+    assert_refused_on_a_page(visit.open_authorization(**changes))
 
 
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1-f")
 def test_a_repeated_client_id_is_rejected_on_a_page(visit: Visit) -> None:
-    twice = visit.ask(client_id=[visit.client.client_id, visit.client.client_id])
+    twice = visit.open_authorization(client_id=[visit.client.client_id, visit.client.client_id])
     assert_refused_on_a_page(twice)
 
 
@@ -136,8 +138,8 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 def test_all_other_errors_redirect_to_the_client_with_state_and_issuer(
     visit: Visit, changes: dict[str, Changes], error: str
 ) -> None:
-    answer = visit.ask(**changes)
-    brought = landing(answer)
+    answer = visit.open_authorization(**changes)
+    brought = parse_redirect(answer)
     assert answer.headers["Location"].startswith(CALLBACK + "?")
     assert brought.pop("error_description")
     assert brought == {"error": error, "state": STATE, "iss": visit.gatebell.url}
@@ -145,7 +147,9 @@ def test_all_other_errors_redirect_to_the_client_with_state_and_issuer(
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-b", "rfc9700-4.11.2-b")
 def test_an_error_needs_no_sign_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    brought = landing(ask(gatebell.http(), gatebell, client, response_type="token"))
+    brought = parse_redirect(
+        open_authorization(gatebell.http(), gatebell, client, response_type="token")
+    )
     assert brought["error"] == "unsupported_response_type"
 
 
@@ -159,8 +163,10 @@ def test_a_public_application_needs_pkce(
 ) -> None:
     challenge = CHALLENGE if method else None
     phone = phone_application(gatebell)
-    answer = ask(browser, gatebell, phone, code_challenge=challenge, code_challenge_method=method)
-    assert landing(answer)["error"] == "invalid_request"
+    answer = open_authorization(
+        browser, gatebell, phone, code_challenge=challenge, code_challenge_method=method
+    )
+    assert parse_redirect(answer)["error"] == "invalid_request"
 
 
 @pytest.mark.rfc("rfc9700-2.1.1-e")
@@ -170,8 +176,10 @@ def test_a_confidential_application_can_require_pkce(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     strict = make_application(gatebell, bob(gatebell), require_pkce=True, trusted=True)
-    assert landing(ask(browser, gatebell, strict))["error"] == "invalid_request"
-    assert "code" in landing(ask(browser, gatebell, strict, **PKCE))
+    assert (
+        parse_redirect(open_authorization(browser, gatebell, strict))["error"] == "invalid_request"
+    )
+    assert "code" in parse_redirect(open_authorization(browser, gatebell, strict, **PKCE))
 
 
 STATES = (
@@ -193,23 +201,23 @@ STATES = (
 @pytest.mark.rfc("oidc-core-3.1.2.5-a")
 @pytest.mark.parametrize("state", STATES, ids=range(len(STATES)))
 def test_the_state_is_returned_unchanged(visit: Visit, state: str) -> None:
-    approved = landing(visit.ask(state=state))
+    approved = parse_redirect(visit.open_authorization(state=state))
     assert (approved["state"], "code" in approved) == (state, True)
-    refused = landing(visit.ask(state=state, scope="nonsense"))
+    refused = parse_redirect(visit.open_authorization(state=state, scope="nonsense"))
     assert (refused["state"], refused["error"]) == (state, "invalid_scope")
 
 
 @pytest.mark.spec("A10")
 @pytest.mark.rfc("rfc6749-4.1.2-f")
 def test_no_state_is_returned_without_a_state(visit: Visit) -> None:
-    assert set(landing(visit.ask(state=None))) == {"code", "iss"}
+    assert set(parse_redirect(visit.open_authorization(state=None))) == {"code", "iss"}
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("A2")
 @pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
 def test_the_issuer_is_returned_with_the_code(visit: Visit) -> None:
-    assert landing(visit.ask())["iss"] == visit.gatebell.url
+    assert parse_redirect(visit.open_authorization())["iss"] == visit.gatebell.url
 
 
 @pytest.mark.both_databases
@@ -232,11 +240,15 @@ def test_an_application_written_for_gitlab_can_omit_iss(
         scopes="read_user",
     )
     expected = set() if changes else {"iss"}
-    denied = landing(decide(browser, ask(browser, gatebell, client), "cancel"))
+    denied = parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, client), "cancel")
+    )
     assert set(denied) - {"error_description"} == {"error", "state"} | expected
-    approved = landing(decide(browser, ask(browser, gatebell, client)))
+    approved = parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, client))
+    )
     assert set(approved) == {"code", "state"} | expected
-    wrong = landing(ask(browser, gatebell, client, scope="no_such_scope"))
+    wrong = parse_redirect(open_authorization(browser, gatebell, client, scope="no_such_scope"))
     assert set(wrong) - {"error_description"} == {"error", "state"} | expected
 
 
@@ -247,14 +259,14 @@ def test_headers_cannot_change_the_issuer(
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil"}
     url = authorization_url(gatebell, client, scope="nonsense")
     answer = machine(gatebell).get(url, allow_redirects=False, headers=forged)
-    assert landing(answer)["iss"] == gatebell.url
+    assert parse_redirect(answer)["iss"] == gatebell.url
 
 
 @pytest.mark.spec("A5")
 @pytest.mark.rfc("rfc6749-3.3-a")
 def test_scopes_can_be_separated_by_plus_signs(visit: Visit) -> None:
     url = authorization_url(visit.gatebell, visit.client, scope=None) + "&scope=read_user+read_api"
-    assert "code" in landing(visit.browser.get(url, allow_redirects=False))
+    assert "code" in parse_redirect(visit.browser.get(url, allow_redirects=False))
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
@@ -271,12 +283,12 @@ def test_a_request_without_a_scope_gets_read_user_or_the_only_scope(
     granted: str,
 ) -> None:
     client = make_application(gatebell, bob(gatebell), scopes=registered)
-    page = ask(browser, gatebell, client, scope=scope)
-    code = landing(decide(browser, page))["code"]
+    page = open_authorization(browser, gatebell, client, scope=scope)
+    code = parse_redirect(submit_decision(browser, page))["code"]
     answer = redeem(gatebell, client, code)
     assert answer.json()["scope"] == granted
     # The consent is remembered.
-    assert "code" in landing(ask(browser, gatebell, client, scope=granted))
+    assert "code" in parse_redirect(open_authorization(browser, gatebell, client, scope=granted))
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
@@ -284,13 +296,13 @@ def test_a_request_without_a_scope_fails_if_the_default_is_ambiguous(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell), scopes="api openid")
-    brought = landing(ask(browser, gatebell, client, scope=None))
+    brought = parse_redirect(open_authorization(browser, gatebell, client, scope=None))
     assert (brought["error"], brought["state"]) == ("invalid_scope", STATE)
 
 
 @pytest.mark.rfc("rfc6749-3.1-e")
 def test_unknown_parameters_are_ignored(visit: Visit) -> None:
-    assert "code" in landing(visit.ask(audience=["x", "y"], ui_locales="fr"))
+    assert "code" in parse_redirect(visit.open_authorization(audience=["x", "y"], ui_locales="fr"))
 
 
 @pytest.mark.rfc("rfc9700-4.16-c")
@@ -300,7 +312,7 @@ def test_unknown_parameters_are_ignored(visit: Visit) -> None:
 def test_the_consent_page_cannot_be_framed_or_read_by_other_sites(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
-    shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
+    shown = open_authorization(browser, gatebell, make_application(gatebell, bob(gatebell)))
     policy = shown.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy
     assert shown.headers["X-Frame-Options"] == "DENY"
@@ -313,7 +325,7 @@ def test_the_consent_page_cannot_be_framed_or_read_by_other_sites(
 def test_a_decision_without_the_form_token_is_rejected(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
-    shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
+    shown = open_authorization(browser, gatebell, make_application(gatebell, bob(gatebell)))
     form = form_with(shown, "decision")
     fields = form.filled(decision="authorize", csrf_token=None)
     answer = browser.post(f"{gatebell.url}{form.action}", fields, allow_redirects=False)
@@ -322,4 +334,4 @@ def test_a_decision_without_the_form_token_is_rejected(
         303,
         "/oauth/authorize",
     )
-    assert "code" in landing(decide(browser, shown))
+    assert "code" in parse_redirect(submit_decision(browser, shown))

@@ -16,16 +16,16 @@ from tests.support.accounts.people import (
 from tests.support.oauth.oauth_wire import (
     PKCE,
     Changes,
-    ask,
-    ask_at,
     assert_refused_on_a_page,
     authorization_url,
     changed,
-    decide,
-    landing,
     machine,
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
     phone_application,
     server_application,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -45,8 +45,8 @@ OPTIONAL = (
 def test_a_parameter_without_a_value_is_ignored(
     gatebell: LiveGatebell, browser: requests.Session, name: str
 ) -> None:
-    answer = ask(browser, gatebell, server_application(gatebell), **{name: ""})
-    assert "code" in landing(answer)
+    answer = open_authorization(browser, gatebell, server_application(gatebell), **{name: ""})
+    assert "code" in parse_redirect(answer)
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-g")
@@ -55,7 +55,9 @@ def test_a_parameter_without_a_value_is_ignored(
 def test_an_error_description_contains_only_allowed_characters(
     gatebell: LiveGatebell, browser: requests.Session, name: str, value: str
 ) -> None:
-    brought = landing(ask(browser, gatebell, server_application(gatebell), **{name: value}))
+    brought = parse_redirect(
+        open_authorization(browser, gatebell, server_application(gatebell), **{name: value})
+    )
     assert FIT_FOR_A_DESCRIPTION.fullmatch(brought["error_description"])
     assert FIT_FOR_A_DESCRIPTION.fullmatch(brought["error"])
 
@@ -73,7 +75,7 @@ def test_the_lifetime_of_codes_is_at_most_ten_minutes(gatebell: LiveGatebell) ->
 def test_forms_are_not_redirected_with_their_body(gatebell: LiveGatebell) -> None:
     # With 307 and 308, browsers would send the password or the decision to the application.
     browser = open_browser(gatebell, alice(gatebell))
-    page = ask(gatebell.http(), gatebell, server_application(gatebell))
+    page = open_authorization(gatebell.http(), gatebell, server_application(gatebell))
     form = form_with(page, "password")
     person = alice(gatebell)
     answers = [
@@ -82,7 +84,7 @@ def test_forms_are_not_redirected_with_their_body(gatebell: LiveGatebell) -> Non
     ]
     client = make_application(gatebell, bob(gatebell))
     answers += [
-        decide(browser, ask(browser, gatebell, client), decision)
+        submit_decision(browser, open_authorization(browser, gatebell, client), decision)
         for decision in ("cancel", "authorize")
     ]
     for answer in answers:
@@ -111,7 +113,7 @@ def posted(
 def followed(browser: requests.Session, answer: requests.Response) -> requests.Response:
     """Follow the redirect in a browser, which sends its cookies."""
     assert answer.status_code == 303
-    return ask_at(browser, urljoin(answer.url, answer.headers["Location"]))
+    return open_and_follow(browser, urljoin(answer.url, answer.headers["Location"]))
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-a")
@@ -120,7 +122,7 @@ def test_a_form_works_like_a_url(
     gatebell: LiveGatebell, browser: requests.Session, state: str | None
 ) -> None:
     answer = posted(gatebell, phone_application(gatebell), state=state, **PKCE)
-    brought = landing(followed(browser, answer))
+    brought = parse_redirect(followed(browser, answer))
     assert brought["code"]
     assert brought.get("state") == state
 
@@ -130,7 +132,7 @@ def test_an_error_in_a_form_is_handled_like_an_error_in_a_url(
 ) -> None:
     client = server_application(gatebell)
     twice = posted(gatebell, client, scope=["read_user", "read_user"], state="s")
-    brought = landing(followed(browser, twice))
+    brought = parse_redirect(followed(browser, twice))
     assert (brought["error"], brought["state"]) == ("invalid_request", "s")
     elsewhere = posted(gatebell, client, redirect_uri="https://evil.example/")
     assert_refused_on_a_page(followed(browser, elsewhere))
@@ -149,7 +151,7 @@ def test_a_state_that_is_not_utf_8_is_rejected_on_a_page(
 ) -> None:
     client = server_application(gatebell)
     url = authorization_url(gatebell, client, state="s")
-    page = ask_at(browser, f"{url}&state=%FF")
+    page = open_and_follow(browser, f"{url}&state=%FF")
     assert_refused_on_a_page(page)
     assert "The parameter state is not UTF-8" in page.text
     form = "client_id=x&state=%FF"
@@ -167,7 +169,7 @@ def test_a_form_that_is_too_long_for_a_url_is_kept(
     state = "x" * 9_000
     answer = posted(gatebell, server_application(gatebell), state=state)
     assert len(answer.headers["Location"]) < 200
-    assert landing(followed(browser, answer))["state"] == state
+    assert parse_redirect(followed(browser, answer))["state"] == state
 
 
 @pytest.mark.parametrize("length", [20_000, 40_000])
@@ -185,7 +187,7 @@ def test_a_form_of_another_site_cannot_decide(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell))
-    page = ask(browser, gatebell, client)
+    page = open_authorization(browser, gatebell, client)
     ticket = form_with(page, "decision").value("request")
     # This holds even with a stolen ticket and with the cookie, which SameSite would omit.
     yes = {"decision": "authorize", "request": ticket}
@@ -195,4 +197,4 @@ def test_a_form_of_another_site_cannot_decide(
         f"{gatebell.url}/oauth/authorize/decision", data=yes, allow_redirects=False
     )
     assert 'name="decision"' in followed(browser, decided).text
-    assert "code" in landing(decide(browser, page))
+    assert "code" in parse_redirect(submit_decision(browser, page))

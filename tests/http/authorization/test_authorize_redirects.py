@@ -15,7 +15,11 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.database.stored import change
-from tests.support.oauth.oauth_wire import ask, assert_refused_on_a_page, landing
+from tests.support.oauth.oauth_wire import (
+    assert_refused_on_a_page,
+    open_authorization,
+    parse_redirect,
+)
 from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 
@@ -84,7 +88,7 @@ ATTACKS = (
 @pytest.mark.rfc("rfc9700-2.1-a", "rfc9700-2.1-b")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
 def test_unregistered_redirect_uris_are_rejected(visit: Visit, uri: str) -> None:
-    assert_refused_on_a_page(visit.ask(redirect_uri=uri))
+    assert_refused_on_a_page(visit.open_authorization(redirect_uri=uri))
 
 
 @pytest.mark.spec("A4", "A8")
@@ -92,7 +96,7 @@ def test_unregistered_redirect_uris_are_rejected(visit: Visit, uri: str) -> None
 @pytest.mark.rfc("rfc8252-7.1-a", "rfc8252-7.2-a")
 @pytest.mark.parametrize("uri", REGISTERED)
 def test_the_redirect_uses_the_registered_uri_unchanged(visit: Visit, uri: str) -> None:
-    answer = visit.ask(redirect_uri=uri)
+    answer = visit.open_authorization(redirect_uri=uri)
     joint = "&" if "?" in uri else "?"
     assert answer.headers["Location"].startswith(f"{uri}{joint}code=")
 
@@ -110,14 +114,14 @@ def test_the_redirect_uses_the_registered_uri_unchanged(visit: Visit, uri: str) 
     ],
 )
 def test_a_loopback_address_can_have_any_port(visit: Visit, uri: str) -> None:
-    answer = visit.ask(redirect_uri=uri)
+    answer = visit.open_authorization(redirect_uri=uri)
     assert answer.headers["Location"].startswith(f"{uri}?code=")
 
 
 @pytest.mark.advisory("CVE-2026-9689")
 @pytest.mark.spec("A3", "A4")
 def test_an_error_keeps_the_parameters_of_the_registered_uri(visit: Visit) -> None:
-    brought = landing(visit.ask(redirect_uri=REGISTERED[1], scope="x"))
+    brought = parse_redirect(visit.open_authorization(redirect_uri=REGISTERED[1], scope="x"))
     assert (brought["tenant"], brought["error"]) == ("1", "invalid_scope")
 
 
@@ -139,7 +143,7 @@ def test_other_users_see_only_the_redirect_uri_of_the_request(
     gatebell: LiveGatebell, owned: ClientCredentials
 ) -> None:
     for browser in (gatebell.http(), signed_in(gatebell, alice(gatebell))):
-        page = ask(browser, gatebell, owned, redirect_uri=CAME)
+        page = open_authorization(browser, gatebell, owned, redirect_uri=CAME)
         assert_refused_on_a_page(page)
         assert f"<code>{CAME}</code>" in page.text
         assert f"<code>{OF_OWNER[0]}</code>" not in page.text
@@ -150,7 +154,7 @@ def test_the_owner_sees_the_registered_redirect_uris_and_a_link_to_edit_them(
     gatebell: LiveGatebell, owned: ClientCredentials, owner: Person
 ) -> None:
     browser = open_browser(gatebell, owner)
-    page = ask(browser, gatebell, owned, redirect_uri=CAME)
+    page = open_authorization(browser, gatebell, owned, redirect_uri=CAME)
     assert_refused_on_a_page(page)
     assert f"<code>{CAME}</code>" in page.text
     assert f"<code>{OF_OWNER[0]}</code>" in page.text
@@ -170,12 +174,14 @@ def test_an_administrator_sees_them_with_a_link_to_the_admin_page(
     values = {"is_instance_wide": is_instance_wide}
     change(gatebell, update(Application).where(Application.id == owned.id).values(values))
     browser = open_browser(gatebell, make_user(gatebell, name="root", admin=True))
-    page = ask(browser, gatebell, owned, redirect_uri=CAME)
+    page = open_authorization(browser, gatebell, owned, redirect_uri=CAME)
     assert f"<code>{OF_OWNER[0]}</code>" in page.text
     edit = f"/admin/applications/{owned.id}/edit"
     assert f'href="{edit}"' in page.text
     assert browser.get(gatebell.url + edit, allow_redirects=False).status_code == 200
-    seen_by_owner = ask(open_browser(gatebell, owner), gatebell, owned, redirect_uri=CAME).text
+    seen_by_owner = open_authorization(
+        open_browser(gatebell, owner), gatebell, owned, redirect_uri=CAME
+    ).text
     assert (f"<code>{OF_OWNER[0]}</code>" in seen_by_owner) is not is_instance_wide
 
 
@@ -186,7 +192,7 @@ def test_an_administrator_sees_them_with_a_link_to_the_admin_page(
 def test_the_redirect_uri_of_the_request_is_escaped(
     gatebell: LiveGatebell, owned: ClientCredentials, owner: Person, came: str
 ) -> None:
-    page = ask(open_browser(gatebell, owner), gatebell, owned, redirect_uri=came)
+    page = open_authorization(open_browser(gatebell, owner), gatebell, owned, redirect_uri=came)
     assert_refused_on_a_page(page)
     assert "<script>alert" not in page.text
     assert 'href="javascript' not in page.text

@@ -18,14 +18,14 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import Api
 from tests.support.oauth.oauth_wire import (
-    ask,
-    decide,
-    landing,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     refresh,
     revoke,
+    submit_decision,
     token_info,
 )
 from tests.support.service.live import LiveGatebell
@@ -45,8 +45,10 @@ def test_a_revocation_ends_tokens_and_the_consent_page_is_shown_again(
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
-    pair = pair_in(redeem(gatebell, board, code))
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, board, code))
 
     page = browser.get(gatebell.url + PAGE)
     assert page.text.count("Deploy Board") >= 1
@@ -57,7 +59,7 @@ def test_a_revocation_ends_tokens_and_the_consent_page_is_shown_again(
     assert token_info(gatebell, pair.access).status_code == 401
     assert refresh(gatebell, board, pair.refresh).json()["error"] == "invalid_grant"
     assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
-    asked_again = ask(browser, gatebell, board)
+    asked_again = open_authorization(browser, gatebell, board)
     assert asked_again.status_code == 200
     assert "Authorize Deploy Board" in asked_again.text.replace("<bdi>", "").replace("</bdi>", "")
 
@@ -66,9 +68,11 @@ def test_a_revocation_ends_tokens_and_the_consent_page_is_shown_again(
 def test_a_revocation_ends_unredeemed_codes(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
-    first = landing(decide(browser, ask(browser, gatebell, board)))["code"]
-    pair_in(redeem(gatebell, board, first))
-    second = landing(ask(browser, gatebell, board))["code"]
+    first = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
+    parse_token_pair(redeem(gatebell, board, first))
+    second = parse_redirect(open_authorization(browser, gatebell, board))["code"]
 
     page = browser.get(gatebell.url + PAGE)
     submit(browser, page, form_to(page, "/revoke"))
@@ -84,10 +88,12 @@ def test_a_remembered_consent_without_tokens_is_listed_and_can_be_revoked(
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
     if is_redeemed:
-        revoke(gatebell, board, pair_in(redeem(gatebell, board, code)).access)
-    assert "code" in landing(ask(browser, gatebell, board))
+        revoke(gatebell, board, parse_token_pair(redeem(gatebell, board, code)).access)
+    assert "code" in parse_redirect(open_authorization(browser, gatebell, board))
 
     page = browser.get(gatebell.url + PAGE)
     assert "Deploy Board" in page.text
@@ -98,7 +104,7 @@ def test_a_remembered_consent_without_tokens_is_listed_and_can_be_revoked(
 
     assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text
     assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
-    assert "decision" in ask(browser, gatebell, board).text
+    assert "decision" in open_authorization(browser, gatebell, board).text
 
 
 @pytest.mark.both_databases
@@ -108,9 +114,11 @@ def test_a_remembered_consent_beyond_the_tokens_is_listed_with_the_application(
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
-    small = landing(decide(browser, ask(browser, gatebell, board, scope="read_user")))["code"]
-    pair_in(redeem(gatebell, board, small))
-    decide(browser, ask(browser, gatebell, board))
+    small = parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, board, scope="read_user"))
+    )["code"]
+    parse_token_pair(redeem(gatebell, board, small))
+    submit_decision(browser, open_authorization(browser, gatebell, board))
     page = words(browser.get(gatebell.url + PAGE))
     assert "1 application can access your account." in page
     assert "Approval remembered" not in page
@@ -121,8 +129,10 @@ def test_a_remembered_consent_beyond_the_tokens_is_listed_with_the_application(
 def test_users_cannot_revoke_authorizations_of_others(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     alice = open_browser(gatebell, make_user(gatebell))
-    code = landing(decide(alice, ask(alice, gatebell, board)))["code"]
-    pair = pair_in(redeem(gatebell, board, code))
+    code = parse_redirect(submit_decision(alice, open_authorization(alice, gatebell, board)))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, board, code))
     charlie = open_browser(gatebell, make_user(gatebell, name="charlie"))
 
     page = charlie.get(gatebell.url + PAGE)
@@ -148,8 +158,10 @@ def test_the_page_shows_where_and_when_an_application_was_used(gatebell: LiveGat
     board = make_application(gatebell, bob(gatebell), name=name)
     alice = make_user(gatebell)
     browser = open_browser(gatebell, alice)
-    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
-    pair_in(redeem(gatebell, board, code))
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, board)))[
+        "code"
+    ]
+    parse_token_pair(redeem(gatebell, board, code))
     with database_of(gatebell) as session:
         tokens = select(AccessToken.id).where(AccessToken.application_id == board.id)
         session.execute(

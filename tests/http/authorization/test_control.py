@@ -20,17 +20,17 @@ from tests.support.accounts.people import (
     now,
     open_browser,
 )
-from tests.support.oauth.device_wire import codes, poll, press, type_code
+from tests.support.oauth.device_wire import codes, enter_code, poll, press_decision
 from tests.support.oauth.oauth_wire import (
-    ask,
     assert_refused,
-    decide,
-    landing,
     new_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     refresh,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -77,17 +77,19 @@ def test_only_members_of_allowed_groups_can_use_an_application(
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     assert edit(gatebell, client, allowed_groups=group).status_code == 302
-    refused = landing(ask(browser, gatebell, client))
+    refused = parse_redirect(open_authorization(browser, gatebell, client))
     assert refused["error"] == "access_denied"
     assert "groups" in refused["error_description"]
     add(gatebell, group, person)
-    page = ask(browser, gatebell, client)
+    page = open_authorization(browser, gatebell, client)
     assert page.status_code == 200
     remove(gatebell, group, person)
     # The role was removed while the page was open.
-    assert landing(decide(browser, page))["error"] == "access_denied"
+    assert parse_redirect(submit_decision(browser, page))["error"] == "access_denied"
     assert edit(gatebell, client, allowed_groups="").status_code == 302
-    assert "code" in landing(decide(browser, ask(browser, gatebell, client)))
+    assert "code" in parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, client))
+    )
 
 
 @pytest.mark.long
@@ -99,9 +101,9 @@ def test_a_user_who_leaves_the_group_loses_access_at_the_next_refresh(
     add(gatebell, group, person)
     edit(gatebell, client, allowed_groups=group)
     browser = open_browser(gatebell, person)
-    answer = decide(browser, ask(browser, gatebell, client))
-    pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
-    pair = pair_in(refresh(gatebell, client, pair.refresh))
+    answer = submit_decision(browser, open_authorization(browser, gatebell, client))
+    pair = parse_token_pair(redeem(gatebell, client, parse_redirect(answer)["code"]))
+    pair = parse_token_pair(refresh(gatebell, client, pair.refresh))
     remove(gatebell, group, person)
     refused = refresh(gatebell, client, pair.refresh)
     assert_refused(refused, "invalid_grant")
@@ -122,9 +124,9 @@ def test_an_allowed_subgroup_includes_members_of_its_parent_but_not_the_reverse(
     add(gatebell, group, above)
     add(gatebell, f"{group}%2Fsub", below)
     edit(gatebell, client, allowed_groups=f"{group}/sub")
-    assert ask(open_browser(gatebell, above), gatebell, client).status_code == 200
+    assert open_authorization(open_browser(gatebell, above), gatebell, client).status_code == 200
     edit(gatebell, client, allowed_groups=group)
-    assert ask(open_browser(gatebell, below), gatebell, client).is_redirect
+    assert open_authorization(open_browser(gatebell, below), gatebell, client).is_redirect
 
 
 @pytest.mark.both_databases
@@ -135,7 +137,9 @@ def test_an_application_with_a_deleted_group_is_closed_to_all_users(
     with database_of(gatebell) as session:
         mine = update(Application).where(Application.id == client.id)
         session.execute(mine.values(allowed_group_ids=[999_999]))
-    assert landing(ask(open_browser(gatebell, bob(gatebell)), gatebell, client))["error"]
+    assert parse_redirect(
+        open_authorization(open_browser(gatebell, bob(gatebell)), gatebell, client)
+    )["error"]
     page = open_browser(gatebell, bob(gatebell)).get(f"{gatebell.url}{PAGES}/{client.id}").text
     assert "The allowed groups were deleted" in page
 
@@ -156,7 +160,7 @@ def test_device_requests_of_other_users_are_rejected(gatebell: LiveGatebell, gro
     edit(gatebell, client, allowed_groups=group)
     browser = open_browser(gatebell, make_user(gatebell))
     asked = codes(gatebell, client, scope="read_user")
-    answer = press(browser, type_code(browser, gatebell, asked["user_code"]), "approve")
+    answer = press_decision(browser, enter_code(browser, gatebell, asked["user_code"]), "approve")
     assert (answer.status_code, "groups" in answer.text) == (403, True)
     assert poll(gatebell, client, asked["device_code"]).json()["error"] == "authorization_pending"
 
@@ -200,7 +204,7 @@ def test_refreshing_ends_after_the_configured_number_of_days(
     age(gatebell, client, 6)
     renewed = refresh(gatebell, client, pair.refresh)
     assert renewed.status_code == 200
-    later = pair_in(renewed)
+    later = parse_token_pair(renewed)
     if field == "refresh_idle_days":
         assert refresh(gatebell, client, later.refresh).status_code == 200
         pair = new_pair(gatebell, client, scope="read_user")

@@ -25,18 +25,18 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.device_wire import (
     approve,
-    ask_for_codes,
     codes,
+    enter_code,
     is_asking,
     poll,
-    press,
+    press_decision,
+    request_device_codes,
     television,
-    type_code,
 )
 from tests.support.oauth.oauth_wire import (
     age_refreshes,
     assert_refused,
-    is_live,
+    is_token_valid,
     machine,
     new_code,
     phone_application,
@@ -66,7 +66,7 @@ def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
 def test_a_device_gets_two_codes_and_the_verification_uri(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
-    answer = ask_for_codes(gatebell, tv)
+    answer = request_device_codes(gatebell, tv)
     assert answer.status_code == 200
     assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
     body = answer.json()
@@ -88,9 +88,9 @@ def test_a_device_gets_two_codes_and_the_verification_uri(
 @pytest.mark.rfc("rfc8628-3.1-b")
 def test_a_confidential_client_must_authenticate(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
-    assert_refused(ask_for_codes(gatebell, client), "invalid_client", 401)
-    assert_refused(ask_for_codes(gatebell, client, client_secret="x"), "invalid_client", 401)
-    assert ask_for_codes(gatebell, client, client_secret=client.secret).status_code == 200
+    assert_refused(request_device_codes(gatebell, client), "invalid_client", 401)
+    assert_refused(request_device_codes(gatebell, client, client_secret="x"), "invalid_client", 401)
+    assert request_device_codes(gatebell, client, client_secret=client.secret).status_code == 200
     by_basic = machine(gatebell).post(
         f"{gatebell.url}/oauth/authorize_device",
         data={"scope": "read_user"},
@@ -104,14 +104,14 @@ def test_a_confidential_client_must_authenticate(gatebell: LiveGatebell) -> None
 def test_an_unknown_client_gets_no_code(
     gatebell: LiveGatebell, tv: ClientCredentials, client_id: str | None
 ) -> None:
-    assert_refused(ask_for_codes(gatebell, tv, client_id=client_id), "invalid_client", 401)
+    assert_refused(request_device_codes(gatebell, tv, client_id=client_id), "invalid_client", 401)
 
 
 @pytest.mark.parametrize("scope", ["api", "read_user api", "nonsense", " ", "\x00", "é"])
 def test_a_scope_that_is_not_registered_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, scope: str
 ) -> None:
-    assert_refused(ask_for_codes(gatebell, tv, scope=scope), "invalid_scope")
+    assert_refused(request_device_codes(gatebell, tv, scope=scope), "invalid_scope")
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
@@ -122,7 +122,7 @@ def test_a_request_without_a_scope_gets_read_user(
     approve(browser, gatebell, device["user_code"])
     assert poll(gatebell, tv, device["device_code"]).json()["scope"] == "read_user"
     other = make_application(gatebell, bob(gatebell), confidential=False, scopes="api")
-    assert_refused(ask_for_codes(gatebell, other, scope=None), "invalid_scope")
+    assert_refused(request_device_codes(gatebell, other, scope=None), "invalid_scope")
 
 
 @pytest.mark.rfc("rfc8628-3.1-c")
@@ -130,7 +130,7 @@ def test_a_request_without_a_scope_gets_read_user(
 def test_a_repeated_parameter_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, name: str
 ) -> None:
-    answer = ask_for_codes(gatebell, tv, **{name: [tv.client_id, "x"]})
+    answer = request_device_codes(gatebell, tv, **{name: [tv.client_id, "x"]})
     assert_refused(answer, "invalid_request")
 
 
@@ -159,7 +159,7 @@ def test_a_device_polls_until_it_is_approved_and_gets_one_token(
     assert body["scope"] == "read_api read_user"
     assert token_info(gatebell, body["access_token"]).json()["application"] == {"uid": tv.client_id}
     assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
-    assert is_live(gatebell, body["access_token"])
+    assert is_token_valid(gatebell, body["access_token"])
 
 
 @pytest.mark.both_databases
@@ -213,7 +213,7 @@ def test_a_denied_device_gets_access_denied(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
-    done = press(browser, type_code(browser, gatebell, device["user_code"]), "deny")
+    done = press_decision(browser, enter_code(browser, gatebell, device["user_code"]), "deny")
     assert done.status_code == 200
     assert "Access denied" in words(done)
     for _ in range(2):
@@ -243,7 +243,7 @@ def test_device_codes_and_other_credentials_are_not_interchangeable(
         refresh(gatebell, client, device["device_code"]),
     ):
         assert_refused(answer, "invalid_grant")
-    assert not is_live(gatebell, device["device_code"])
+    assert not is_token_valid(gatebell, device["device_code"])
     assert poll(gatebell, client, device["device_code"]).status_code == 200
 
 
@@ -298,7 +298,7 @@ def test_a_revocation_before_the_next_poll_ends_the_approval(gatebell: LiveGateb
     token = poll(gatebell, client, first["device_code"]).json()["access_token"]
     page = charlie.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     submit(charlie, page, form_to(page, "/revoke"))
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
     assert_refused(poll(gatebell, client, second["device_code"]), "invalid_grant")
 
 
@@ -310,7 +310,7 @@ def test_a_device_can_revoke_its_token(
     approve(browser, gatebell, device["user_code"])
     token = poll(gatebell, tv, device["device_code"]).json()["access_token"]
     assert revoke(gatebell, tv, token, client_secret=None).status_code == 200
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
 
 
 @pytest.mark.rfc("rfc9700-4.14.2-e")
@@ -337,7 +337,7 @@ def test_a_device_gets_a_refresh_token_only_with_offline_access_or_by_setting(
     # The family of tokens ends if a public client reuses a refresh token.
     age_refreshes(gatebell, timedelta(minutes=1))
     assert_refused(refresh(gatebell, client, first, client_secret=None), "invalid_grant")
-    assert not is_live(gatebell, second["access_token"])
+    assert not is_token_valid(gatebell, second["access_token"])
 
 
 def test_a_device_with_the_scope_openid_gets_an_id_token(
@@ -416,7 +416,7 @@ def test_a_device_approved_in_the_last_second_gets_its_token_at_the_next_poll(
 def test_an_invalid_user_code_is_rejected(
     gatebell: LiveGatebell, browser: requests.Session, value: str
 ) -> None:
-    page = type_code(browser, gatebell, value)
+    page = enter_code(browser, gatebell, value)
     assert page.status_code == 422
     assert "<script>alert" not in page.text
     prefilled = browser.get(f"{gatebell.url}/oauth/device", params={"user_code": value})
@@ -433,7 +433,7 @@ def test_the_user_agent_of_a_device_is_escaped(
     form = {"client_id": tv.client_id, "scope": "read_user"}
     for name in ("<script>alert(1)</script>", "x" * 3000, "{{1234*5678}}"):
         device = named.post(address, data=form, headers={"User-Agent": name}).json()
-        page = type_code(browser, gatebell, device["user_code"])
+        page = enter_code(browser, gatebell, device["user_code"])
         assert is_asking(page)
         assert "<script>alert" not in page.text
         assert "7006652" not in words(page) or name != "{{1234*5678}}"

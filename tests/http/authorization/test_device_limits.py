@@ -27,13 +27,13 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.device_wire import (
     approve,
-    ask_for_codes,
     codes,
+    enter_code,
     is_asking,
     poll,
-    press,
+    press_decision,
+    request_device_codes,
     television,
-    type_code,
 )
 from tests.support.oauth.oauth_wire import assert_refused, machine
 from tests.support.service.live import LiveGatebell
@@ -116,17 +116,17 @@ def test_an_expired_device_gets_expired_token_and_cannot_be_approved(own: LiveGa
     waiting, approved, opened = (codes(own, client) for _ in range(3))
     assert waiting["expires_in"] == 200
     approve(browser, own, approved["user_code"])
-    page = type_code(browser, own, opened["user_code"])
+    page = enter_code(browser, own, opened["user_code"])
     assert is_asking(page)
     expire(own, client)
     for device in (waiting, opened):
         assert_refused(poll(own, client, device["device_code"]), "expired_token")
     # The user saw that the device is connected, so its next poll succeeds.
     assert poll(own, client, approved["device_code"]).status_code == 200
-    late = press(browser, page, "approve")
+    late = press_decision(browser, page, "approve")
     assert late.status_code == 409
     assert "was already answered" in words(late)
-    assert type_code(browser, own, waiting["user_code"]).status_code == 422
+    assert enter_code(browser, own, waiting["user_code"]).status_code == 422
     assert_refused(poll(own, client, opened["device_code"]), "expired_token")
 
 
@@ -136,7 +136,7 @@ def fresh_counts(gatebell: LiveGatebell) -> None:
 
 
 def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
-    return type_code(browser, gatebell, format_user_code(generate_user_code())).status_code
+    return enter_code(browser, gatebell, format_user_code(generate_user_code())).status_code
 
 
 @pytest.mark.long
@@ -148,9 +148,9 @@ def test_guesses_are_limited_per_user(own: LiveGatebell) -> None:
     right = codes(own, television(own))["user_code"]
     # A right code in between does not reset the count.
     assert [guess(own, browser) for _ in range(3)] == [422, 422, 422]
-    assert is_asking(type_code(browser, own, right))
+    assert is_asking(enter_code(browser, own, right))
     assert guess(own, browser) == 422
-    over = type_code(browser, own, right)
+    over = enter_code(browser, own, right)
     assert over.status_code == 429
     assert 0 < int(over.headers["Retry-After"]) <= 600
     assert "Too many attempts" in words(over)
@@ -184,8 +184,8 @@ def test_an_incomplete_code_does_not_count_as_a_guess(own: LiveGatebell) -> None
     fresh_counts(own)
     browser = open_browser(own, alice(own))
     for _ in range(6):
-        assert type_code(browser, own, "BCDF-GHJ").status_code == 422
-    assert is_asking(type_code(browser, own, codes(own, television(own))["user_code"]))
+        assert enter_code(browser, own, "BCDF-GHJ").status_code == 422
+    assert is_asking(enter_code(browser, own, codes(own, television(own))["user_code"]))
 
 
 @pytest.mark.long
@@ -197,7 +197,7 @@ def test_the_endpoints_are_not_found_if_the_device_grant_is_off(own: LiveGatebel
     page = browser.get(f"{own.url}/oauth/device")
     device = codes(own, client)
     with changed_settings(own, oauth2_device_grant_flow="off"):
-        gone = ask_for_codes(own, client)
+        gone = request_device_codes(own, client)
         assert gone.status_code == 404
         assert gone.json()["error"] == "invalid_request"
         for visitor in (own.http(), browser):
@@ -208,7 +208,7 @@ def test_the_endpoints_are_not_found_if_the_device_grant_is_off(own: LiveGatebel
         document = _metadata(own)
         assert "device_authorization_endpoint" not in document
         assert not any("device" in each for each in document["grant_types_supported"])
-    assert ask_for_codes(own, client).status_code == 200
+    assert request_device_codes(own, client).status_code == 200
 
 
 @pytest.mark.spec("C2")

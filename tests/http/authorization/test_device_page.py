@@ -22,11 +22,11 @@ from tests.support.accounts.people import (
 from tests.support.oauth.device_wire import (
     approve,
     codes,
+    enter_code,
     is_asking,
     poll,
-    press,
+    press_decision,
     television,
-    type_code,
 )
 from tests.support.oauth.oauth_wire import assert_refused, phone_application
 from tests.support.service.live import LiveGatebell
@@ -67,7 +67,7 @@ def test_a_visitor_signs_in_and_returns_with_the_code(
 def test_case_spaces_and_dashes_of_a_code_are_ignored(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: Any
 ) -> None:
-    assert is_asking(type_code(browser, gatebell, change(codes(gatebell, tv)["user_code"])))
+    assert is_asking(enter_code(browser, gatebell, change(codes(gatebell, tv)["user_code"])))
 
 
 @pytest.mark.spec("C3")
@@ -76,7 +76,7 @@ def test_the_request_shows_application_owner_scopes_and_device(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv, scope="read_user read_api")
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     text = words(page)
     assert "Telly & Co" in text
     assert "By Bob" in text
@@ -96,7 +96,7 @@ def test_a_trusted_application_also_needs_approval(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     device = codes(gatebell, phone_application(gatebell))
-    assert is_asking(type_code(browser, gatebell, device["user_code"]))
+    assert is_asking(enter_code(browser, gatebell, device["user_code"]))
 
 
 def test_an_approval_is_not_remembered(gatebell: LiveGatebell, browser: requests.Session) -> None:
@@ -118,7 +118,7 @@ def test_opening_the_url_with_the_code_decides_nothing(
     page = browser.get(device["verification_uri_complete"])
     assert not is_asking(page)
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
-    assert is_asking(type_code(signed_in(gatebell, bob(gatebell)), gatebell, device["user_code"]))
+    assert is_asking(enter_code(signed_in(gatebell, bob(gatebell)), gatebell, device["user_code"]))
 
 
 @pytest.mark.both_databases
@@ -127,18 +127,18 @@ def test_a_code_that_was_opened_by_one_user_cannot_be_used_by_another(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     other = signed_in(gatebell, bob(gatebell))
-    refused = type_code(other, gatebell, device["user_code"])
+    refused = enter_code(other, gatebell, device["user_code"])
     assert refused.status_code == 422
     assert "This code was opened with another account" in words(refused)
     # Alice's sealed form is useless to him, too.
-    own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
+    own_page = enter_code(other, gatebell, codes(gatebell, tv)["user_code"])
     ticket = form_with(page, "decision").value("request")
     form = form_with(own_page, "decision")
     stolen = submit(other, own_page, form, request=ticket, decision="approve")
     assert (stolen.status_code, "device connected" in stolen.text.lower()) == (303, False)
-    assert is_asking(type_code(browser, gatebell, device["user_code"]))
+    assert is_asking(enter_code(browser, gatebell, device["user_code"]))
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
 
 
@@ -146,11 +146,11 @@ def test_another_session_of_the_user_must_enter_the_code_itself(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
-    ticket = form_with(type_code(browser, gatebell, device["user_code"]), "decision").value(
+    ticket = form_with(enter_code(browser, gatebell, device["user_code"]), "decision").value(
         "request"
     )
     phone = open_browser(gatebell, alice(gatebell))
-    page = type_code(phone, gatebell, codes(gatebell, tv)["user_code"])
+    page = enter_code(phone, gatebell, codes(gatebell, tv)["user_code"])
     refused = submit(phone, page, form_with(page, "decision"), request=ticket, decision="approve")
     assert refused.status_code == 303
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
@@ -162,7 +162,7 @@ def test_a_changed_form_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: str | None
 ) -> None:
     device = codes(gatebell, tv)
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     form = form_with(page, "decision")
     forged = None if change is None else change.format(form.value("request"))
     assert submit(browser, page, form, request=forged, decision="approve").status_code == 409
@@ -174,7 +174,7 @@ def test_only_the_button_approve_approves(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, decision: str | None
 ) -> None:
     device = codes(gatebell, tv)
-    press(browser, type_code(browser, gatebell, device["user_code"]), decision)
+    press_decision(browser, enter_code(browser, gatebell, device["user_code"]), decision)
     assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
 
 
@@ -183,20 +183,20 @@ def test_approving_twice_is_allowed_but_denying_afterwards_is_not(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     for _ in range(2):
-        assert "Device connected" in words(press(browser, page, "approve"))
-    changed_mind = press(browser, page, "deny")
+        assert "Device connected" in words(press_decision(browser, page, "approve"))
+    changed_mind = press_decision(browser, page, "deny")
     assert changed_mind.status_code == 409
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
-    assert type_code(browser, gatebell, device["user_code"]).status_code == 422
+    assert enter_code(browser, gatebell, device["user_code"]).status_code == 422
 
 
 def test_a_code_that_cannot_be_used_has_one_clear_reason(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     def reason(typed: str) -> str:
-        answer = type_code(browser, gatebell, typed)
+        answer = enter_code(browser, gatebell, typed)
         assert answer.status_code == 422
         return words(answer)
 
@@ -217,19 +217,19 @@ def test_a_request_for_removed_scopes_cannot_be_approved(
 ) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
     device = codes(gatebell, client, scope="read_api")
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     with database_of(gatebell) as session:
         row = Application.uid == client.client_id
         session.execute(update(Application).where(row).values(scopes="read_user"))
-    assert press(browser, page, "approve").status_code == 409
-    assert type_code(browser, gatebell, device["user_code"]).status_code == 422
+    assert press_decision(browser, page, "approve").status_code == 409
+    assert enter_code(browser, gatebell, device["user_code"]).status_code == 422
 
 
 def test_a_signed_out_user_signs_in_and_enters_the_code_again(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    page = type_code(browser, gatebell, codes(gatebell, tv)["user_code"])
+    page = enter_code(browser, gatebell, codes(gatebell, tv)["user_code"])
     form = form_with(page, "decision")
     away = form_to(page, "/users/sign_out")
     submit(browser, page, away)
@@ -247,9 +247,9 @@ def test_another_account_can_take_over_a_code_after_the_sign_out(
 ) -> None:
     browser, other = (open_browser(gatebell, each(gatebell)) for each in (alice, bob))
     device = codes(gatebell, tv)
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     form = form_with(page, "decision")
-    assert "opened with another account" in words(type_code(other, gatebell, device["user_code"]))
+    assert "opened with another account" in words(enter_code(other, gatebell, device["user_code"]))
     away = next(each for each in forms_in(page.text) if "user_code" in each.action)
     signed_out = submit(browser, page, away)
     assert device["user_code"] in signed_out.headers["Location"]
@@ -268,9 +268,9 @@ def test_a_removed_scope_is_neither_shown_nor_granted(
     with database_of(gatebell) as session:
         row = Application.uid == client.client_id
         session.execute(update(Application).where(row).values(scopes="read_user"))
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     assert is_asking(page)
-    press(browser, page, "approve")
+    press_decision(browser, page, "approve")
     assert poll(gatebell, client, device["device_code"]).json()["scope"] == "read_user"
 
 
@@ -337,7 +337,7 @@ def test_the_phone_can_approve_the_device(gatebell: LiveGatebell) -> None:
     phone = signed_in(gatebell, alice(gatebell))
     page = phone.get(address[1])
     code = form_with(page, "user_code").value("user_code")
-    assert press(phone, type_code(phone, gatebell, code), "approve").status_code == 200
+    assert press_decision(phone, enter_code(phone, gatebell, code), "approve").status_code == 200
 
 
 def test_a_sign_out_in_another_browser_keeps_the_opened_request(
@@ -346,14 +346,14 @@ def test_a_sign_out_in_another_browser_keeps_the_opened_request(
     person, stranger = alice(gatebell), open_browser(gatebell, bob(gatebell))
     browser, other = open_browser(gatebell, person), open_browser(gatebell, person)
     device, taken = codes(gatebell, tv), codes(gatebell, tv)
-    page, lost = (type_code(browser, gatebell, each["user_code"]) for each in (device, taken))
+    page, lost = (enter_code(browser, gatebell, each["user_code"]) for each in (device, taken))
     home = other.get(gatebell.url)
     submit(other, home, form_to(home, "/users/sign_out"))
-    assert is_asking(type_code(stranger, gatebell, taken["user_code"]))
-    assert press(browser, lost, "approve").status_code == 409
-    assert "Device connected" in press(browser, page, "approve").text
+    assert is_asking(enter_code(stranger, gatebell, taken["user_code"]))
+    assert press_decision(browser, lost, "approve").status_code == 409
+    assert "Device connected" in press_decision(browser, page, "approve").text
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
-    assert not is_asking(type_code(stranger, gatebell, device["user_code"]))
+    assert not is_asking(enter_code(stranger, gatebell, device["user_code"]))
 
 
 def test_a_form_does_not_decide_about_a_later_request_with_the_same_id(
@@ -362,9 +362,9 @@ def test_a_form_does_not_decide_about_a_later_request_with_the_same_id(
     first, second = (
         make_application(gatebell, bob(gatebell), confidential=False) for _ in range(2)
     )
-    page = type_code(browser, gatebell, codes(gatebell, first)["user_code"])
+    page = enter_code(browser, gatebell, codes(gatebell, first)["user_code"])
     with database_of(gatebell) as session:
         session.execute(delete(Application).where(Application.uid == first.client_id))
     later = codes(gatebell, second)  # SQLite reuses the highest id.
-    assert press(browser, page, "approve").status_code == 409
+    assert press_decision(browser, page, "approve").status_code == 409
     assert_refused(poll(gatebell, second, later["device_code"]), "authorization_pending")

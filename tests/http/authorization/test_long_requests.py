@@ -23,13 +23,13 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.oauth_wire import (
     Changes,
-    ask,
-    ask_at,
     assert_refused_on_a_page,
-    decide,
-    landing,
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
     server_application,
     sign_in_on,
+    submit_decision,
 )
 from tests.support.oauth.pushes import pushed
 from tests.support.service.live import LiveGatebell
@@ -69,12 +69,12 @@ def test_a_long_request_is_complete_after_the_sign_in(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person, changes: dict[str, Changes]
 ) -> None:
     browser = gatebell.http()
-    page = ask(browser, gatebell, client, state=STATE_IN_JSON, **changes)
+    page = open_authorization(browser, gatebell, client, state=STATE_IN_JSON, **changes)
     assert_short(page)
     assert "to continue to" in page.text
     question = sign_in_on(browser, page, dora)
     assert_short(question)
-    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+    assert parse_redirect(submit_decision(browser, question))["state"] == STATE_IN_JSON
 
 
 def test_a_long_request_survives_a_second_factor(
@@ -82,13 +82,13 @@ def test_a_long_request_survives_a_second_factor(
 ) -> None:
     app = give_app(gatebell, dora)
     browser = gatebell.http()
-    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    page = open_authorization(browser, gatebell, client, state=STATE_IN_JSON)
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=dora.username, password=dora.password)
     step = browser.get(urljoin(page.url, answer.headers["Location"]))
     onward = give_code(browser, step, code_of(app))
-    question = ask_at(browser, urljoin(page.url, onward.headers["Location"]))
-    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+    question = open_and_follow(browser, urljoin(page.url, onward.headers["Location"]))
+    assert parse_redirect(submit_decision(browser, question))["state"] == STATE_IN_JSON
 
 
 def test_a_long_request_survives_a_required_password_change(
@@ -98,13 +98,13 @@ def test_a_long_request_survives_a_required_password_change(
         row = User.username == dora.username
         session.execute(update(User).where(row).values(must_change_password=True))
     browser = gatebell.http()
-    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    page = open_authorization(browser, gatebell, client, state=STATE_IN_JSON)
     security = sign_in_on(browser, page, dora)
     new = f"{dora.password} but longer"
     given = {"current_password": dora.password, "new_password": new, "repeat_password": new}
     done = submit(browser, security, form_with(security, "new_password"), **given)
-    question = ask_at(browser, urljoin(gatebell.url, done.headers["Location"]))
-    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+    question = open_and_follow(browser, urljoin(gatebell.url, done.headers["Location"]))
+    assert parse_redirect(submit_decision(browser, question))["state"] == STATE_IN_JSON
 
 
 @pytest.mark.both_databases
@@ -114,7 +114,7 @@ def test_a_long_pushed_request_can_be_approved_and_denied(
 ) -> None:
     browser = open_browser(gatebell, dora)
     url = pushed(gatebell, client, login_hint="d" * 9_000, nonce="n" * 3_000)
-    brought = landing(decide(browser, ask_at(browser, url), decision))
+    brought = parse_redirect(submit_decision(browser, open_and_follow(browser, url), decision))
     assert ("code" in brought) == (decision == "authorize")
 
 
@@ -122,7 +122,7 @@ def test_parameters_of_a_pushed_request_never_appear_in_a_url(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     browser = open_browser(gatebell, dora)
-    page = ask_at(browser, pushed(gatebell, client, nonce="the-nonce", state="the-state"))
+    page = open_and_follow(browser, pushed(gatebell, client, nonce="the-nonce", state="the-state"))
     form = form_with(page, "decision")
     browser.cookies.clear()
     answer = submit(browser, page, form, decision="authorize")
@@ -146,14 +146,14 @@ def test_slashes_do_not_make_a_request_too_long(
         }
     )
     browser = open_browser(gatebell, dora)
-    answer = decide(browser, ask_at(browser, f"{url}&state={state}"))
-    assert landing(answer)["state"] == state
+    answer = submit_decision(browser, open_and_follow(browser, f"{url}&state={state}"))
+    assert parse_redirect(answer)["state"] == state
     assert len(answer.headers["Location"]) < 3_200
 
 
 def test_an_unknown_handle_shows_an_explanation(gatebell: LiveGatebell, dora: Person) -> None:
     browser = open_browser(gatebell, dora)
-    page = ask_at(browser, f"{gatebell.url}/oauth/authorize?kept={'0' * 32}")
+    page = open_and_follow(browser, f"{gatebell.url}/oauth/authorize?kept={'0' * 32}")
     assert_refused_on_a_page(page)
     assert "has expired" in page.text
     other = browser.get(f"{gatebell.url}/users/sign_in/next/{'0' * 32}")
@@ -164,7 +164,7 @@ def test_a_stored_request_expires_after_an_hour(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     browser = gatebell.http()
-    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    page = open_authorization(browser, gatebell, client, state=STATE_IN_JSON)
     with database_of(gatebell) as session:
         session.execute(update(KeptPage).values(expires_at=now()))
     assert_refused_on_a_page(sign_in_on(browser, page, dora))
@@ -209,6 +209,8 @@ def test_a_long_url_of_another_site_redirects_to_the_home_page(
 
 def test_a_short_request_is_not_stored(gatebell: LiveGatebell) -> None:
     before = kept_pages(gatebell)
-    page = ask(gatebell.http(), gatebell, server_application(gatebell), state="s" * 500)
+    page = open_authorization(
+        gatebell.http(), gatebell, server_application(gatebell), state="s" * 500
+    )
     assert 'name="password"' in page.text
     assert kept_pages(gatebell) == before

@@ -26,19 +26,19 @@ from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     Changes,
-    ask_at,
     assert_refused,
     assert_refused_on_a_page,
     authorization_url,
-    decide,
-    landing,
     machine,
-    pair_in,
+    open_and_follow,
+    parse_redirect,
+    parse_token_pair,
     phone_application,
     redeem,
     redeem_publicly,
     server_application,
     sign_in_on,
+    submit_decision,
 )
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.oauth.pushes import PREFIX, address, push, pushed, request_form
@@ -80,12 +80,14 @@ def test_the_response_is_an_unpredictable_reference(gatebell: LiveGatebell) -> N
 def test_the_browser_sends_the_reference_and_returns_with_a_code(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     server, phone = server_application(gatebell), phone_application(gatebell)
-    back = landing(ask_at(browser, pushed(gatebell, server)))
+    back = parse_redirect(open_and_follow(browser, pushed(gatebell, server)))
     assert (back["state"], back["iss"]) == (STATE, gatebell.url)
     assert STATE not in unquote(" ".join(browser.cookies.values()))
     assert redeem(gatebell, server, back["code"]).ok
     url = pushed(gatebell, phone, client_secret=None, **PKCE)
-    assert redeem_publicly(gatebell, phone, landing(ask_at(browser, url))["code"]).ok
+    assert redeem_publicly(
+        gatebell, phone, parse_redirect(open_and_follow(browser, url))["code"]
+    ).ok
 
 
 @pytest.mark.rfc("rfc9126-2-a")
@@ -96,7 +98,7 @@ def test_a_client_can_identify_itself_only_by_basic_authentication(gatebell: Liv
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/par", data=form, auth=auth)
     assert answer.status_code == 201, answer.text
     url = address(gatebell, client, answer.json()["request_uri"])
-    assert "code" in landing(ask_at(signed_in(gatebell, alice(gatebell)), url))
+    assert "code" in parse_redirect(open_and_follow(signed_in(gatebell, alice(gatebell)), url))
 
 
 @pytest.mark.rfc("rfc9126-2-a", "rfc9126-2.3-a")
@@ -186,9 +188,9 @@ def test_the_page_can_be_reloaded_until_the_decision(
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)
-    first, page = ask_at(browser, url), ask_at(browser, url)
-    assert "code" in landing(decide(browser, page))
-    for again in (decide(browser, first), ask_at(browser, url)):
+    first, page = open_and_follow(browser, url), open_and_follow(browser, url)
+    assert "code" in parse_redirect(submit_decision(browser, page))
+    for again in (submit_decision(browser, first), open_and_follow(browser, url)):
         assert_refused_on_a_page(again)
         assert "invalid_request_uri" in again.text
 
@@ -199,36 +201,36 @@ def test_a_cancellation_also_uses_up_the_request(
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)
-    page = ask_at(browser, url)
-    back = landing(decide(browser, page, "cancel"))
+    page = open_and_follow(browser, url)
+    back = parse_redirect(submit_decision(browser, page, "cancel"))
     assert (back["error"], back["state"]) == ("access_denied", STATE)
-    assert_refused_on_a_page(ask_at(browser, url))
+    assert_refused_on_a_page(open_and_follow(browser, url))
 
 
 @pytest.mark.both_databases
 def test_a_request_without_a_consent_page_works_once(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     url = pushed(gatebell, server_application(gatebell))
-    assert "code" in landing(ask_at(browser, url))
-    assert_refused_on_a_page(ask_at(browser, url))
+    assert "code" in parse_redirect(open_and_follow(browser, url))
+    assert_refused_on_a_page(open_and_follow(browser, url))
 
 
 def test_the_sign_in_page_names_the_application_and_leads_to_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = gatebell.http()
-    page = ask_at(browser, pushed(gatebell, client, login_hint="somebody"))
+    page = open_and_follow(browser, pushed(gatebell, client, login_hint="somebody"))
     assert "Pusher" in page.text
     assert form_with(page, "password").value("login") == "somebody"
     question = sign_in_on(browser, page, alice(gatebell))
-    assert "code" in landing(decide(browser, question))
+    assert "code" in parse_redirect(submit_decision(browser, question))
 
 
 def test_prompt_none_shows_no_page(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     url = pushed(gatebell, client, prompt="none")
     # Before the sign-in, users are not redirected to applications of other users.
-    assert "login_required" in ask_at(gatebell.http(), url).text
-    silent = landing(ask_at(signed_in(gatebell, alice(gatebell)), url))
+    assert "login_required" in open_and_follow(gatebell.http(), url).text
+    silent = parse_redirect(open_and_follow(signed_in(gatebell, alice(gatebell)), url))
     assert (silent["error"], silent["state"]) == ("consent_required", STATE)
 
 
@@ -240,10 +242,10 @@ def test_only_the_client_that_pushed_a_request_can_use_it(
     browser = signed_in(gatebell, alice(gatebell))
     uri = push(gatebell, client).json()["request_uri"]
     other = server_application(gatebell)
-    assert_refused_on_a_page(ask_at(browser, address(gatebell, other, uri)))
+    assert_refused_on_a_page(open_and_follow(browser, address(gatebell, other, uri)))
     nobody = f"{gatebell.url}/oauth/authorize?{urlencode({'request_uri': uri})}"
-    assert_refused_on_a_page(ask_at(browser, nobody))
-    assert 'name="decision"' in ask_at(browser, address(gatebell, client, uri)).text
+    assert_refused_on_a_page(open_and_follow(browser, nobody))
+    assert 'name="decision"' in open_and_follow(browser, address(gatebell, client, uri)).text
 
 
 @pytest.mark.advisory("CVE-2020-10770")
@@ -262,7 +264,7 @@ def test_references_to_other_urls_are_not_fetched(gatebell: LiveGatebell) -> Non
 def test_an_unknown_reference_is_rejected_on_a_page(gatebell: LiveGatebell, uri: str) -> None:
     client = server_application(gatebell)
     url = address(gatebell, client, PREFIX + uri, redirect_uri=client.redirect_uri)
-    answer = ask_at(signed_in(gatebell, alice(gatebell)), url)
+    answer = open_and_follow(signed_in(gatebell, alice(gatebell)), url)
     assert_refused_on_a_page(answer)
     assert "invalid_request_uri" in answer.text
 
@@ -274,7 +276,7 @@ def test_an_expired_reference_is_rejected_on_a_page(
 ) -> None:
     browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
     change(gatebell, update(PushedRequest).where(only(client)).values(expires_at=now()))
-    assert_refused_on_a_page(ask_at(browser, url))
+    assert_refused_on_a_page(open_and_follow(browser, url))
 
 
 @pytest.mark.both_databases
@@ -282,14 +284,14 @@ def test_an_opened_request_stays_valid_for_an_hour(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
-    page = ask_at(browser, url)
+    page = open_and_follow(browser, url)
     with database_of(gatebell) as session:
         row = session.scalars(select(PushedRequest).where(only(client))).one()
         assert row.expires_at == row.created_at + timedelta(hours=1)
         row.expires_at = now() + timedelta(seconds=20)
-    assert 'name="decision"' in ask_at(browser, url).text
+    assert 'name="decision"' in open_and_follow(browser, url).text
     change(gatebell, update(PushedRequest).where(only(client)).values(expires_at=now()))
-    assert_refused_on_a_page(decide(browser, page))
+    assert_refused_on_a_page(submit_decision(browser, page))
 
 
 @pytest.mark.rfc("rfc9126-4-f")
@@ -299,12 +301,12 @@ def test_additional_parameters_in_the_url_are_ignored(
     browser = open_browser(gatebell, alice(gatebell))
     uri = push(gatebell, client, scope="read_user").json()["request_uri"]
     more = {"scope": "api", "state": "another", "redirect_uri": "https://evil.example/"}
-    page = ask_at(browser, address(gatebell, client, uri, **more, response_type="token"))
+    page = open_and_follow(browser, address(gatebell, client, uri, **more, response_type="token"))
     assert "Full access" not in page.text
-    answer = decide(browser, page)
+    answer = submit_decision(browser, page)
     assert answer.headers["Location"].startswith(client.redirect_uri + "?code=")
-    assert landing(answer)["state"] == STATE
-    issued = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    assert parse_redirect(answer)["state"] == STATE
+    issued = parse_token_pair(redeem(gatebell, client, parse_redirect(answer)["code"]))
     assert issued.answer["scope"] == "read_user"
 
 
@@ -313,7 +315,7 @@ def test_a_reference_with_another_request_is_rejected_on_a_page(
     gatebell: LiveGatebell, client: ClientCredentials, extra: str
 ) -> None:
     url = f"{pushed(gatebell, client)}&{extra}"
-    assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
+    assert_refused_on_a_page(open_and_follow(signed_in(gatebell, alice(gatebell)), url))
 
 
 def test_changes_of_the_application_since_the_push_count(
@@ -322,14 +324,14 @@ def test_changes_of_the_application_since_the_push_count(
     url = pushed(gatebell, client)
     row = Application.uid == client.client_id
     change(gatebell, update(Application).where(row).values(redirect_uris=["https://new.example/"]))
-    assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
+    assert_refused_on_a_page(open_and_follow(signed_in(gatebell, alice(gatebell)), url))
 
 
 def test_another_user_can_sign_in_from_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    page = ask_at(browser, pushed(gatebell, client))
+    page = open_and_follow(browser, pushed(gatebell, client))
     form = next(each for each in forms_in(page.text) if "sign_out?next=" in each.action)
     answer = submit(browser, page, form)
     sign_in_page = browser.get(gatebell.url + answer.headers["Location"], allow_redirects=False)
@@ -348,7 +350,7 @@ def test_a_proof_binds_the_request_and_its_code_to_the_key(gatebell: LiveGatebel
     replayed = machine(gatebell).post(endpoint, data=form, headers=headers)
     assert_refused(replayed, "invalid_dpop_proof")
     url = address(gatebell, phone, answer.json()["request_uri"])
-    code = landing(ask_at(signed_in(gatebell, alice(gatebell)), url))["code"]
+    code = parse_redirect(open_and_follow(signed_in(gatebell, alice(gatebell)), url))["code"]
     assert_refused(redeem_publicly(gatebell, phone, code), "invalid_grant")
     assert_refused(redeem_with_key(gatebell, phone, code, Prover()), "invalid_grant")
     assert redeem_with_key(gatebell, phone, code, key).ok
@@ -374,6 +376,8 @@ def test_the_metadata_contains_the_endpoint_for_pushed_requests(gatebell: LiveGa
 @pytest.mark.both_databases
 def test_used_requests_are_deleted(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    assert "code" in landing(decide(browser, ask_at(browser, pushed(gatebell, client))))
+    assert "code" in parse_redirect(
+        submit_decision(browser, open_and_follow(browser, pushed(gatebell, client)))
+    )
     with database_of(gatebell) as session:
         assert session.scalar(select(func.count()).where(only(client))) == 0

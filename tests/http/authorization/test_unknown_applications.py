@@ -17,14 +17,14 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.database.stored import change
-from tests.support.oauth.device_wire import approve, codes, poll, type_code
+from tests.support.oauth.device_wire import approve, codes, enter_code, poll
 from tests.support.oauth.oauth_wire import (
     Changes,
-    ask,
     assert_refused_on_a_page,
-    decide,
-    landing,
+    open_authorization,
+    parse_redirect,
     sign_in_on,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -52,14 +52,14 @@ def test_users_are_warned_about_a_self_registered_application_and_see_its_metada
     gatebell: LiveGatebell, robot: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    page = ask(browser, gatebell, robot)
+    page = open_authorization(browser, gatebell, robot)
     assert "This application is not verified." in page.text
     assert "Registered itself" in page.text
     assert "managed by gatebell" not in page.text.lower()
     assert 'href="https://client.example/?a=b&amp;c=&#39;d&#39;"' in page.text
     assert "https://client.example/privacy" in page.text
     assert "Terms of service" not in page.text
-    assert "code" in landing(decide(browser, page))
+    assert "code" in parse_redirect(submit_decision(browser, page))
 
 
 @pytest.mark.long
@@ -74,7 +74,7 @@ def test_no_page_shows_a_self_registered_application_as_verified(
     change(gatebell, update(Application).where(Application.id == robot.id).values(values))
     browser = open_browser(gatebell, make_user(gatebell))
     device = codes(gatebell, robot, client_secret=robot.secret)
-    page = type_code(browser, gatebell, device["user_code"])
+    page = enter_code(browser, gatebell, device["user_code"])
     assert "Registered itself" in page.text
     assert "This application is not verified." in page.text
     assert "https://robot.example/" in page.text
@@ -85,7 +85,7 @@ def test_no_page_shows_a_self_registered_application_as_verified(
     listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert "registered itself, not verified" in listed.text
     assert "managed by Gatebell" not in listed.text
-    asked = ask(gatebell.http(), gatebell, robot)
+    asked = open_authorization(gatebell.http(), gatebell, robot)
     assert "which registered itself and requests access" in asked.text
 
 
@@ -118,11 +118,13 @@ def test_visitors_are_not_redirected_to_an_untrusted_application_with_an_error(
 ) -> None:
     if values:
         change(gatebell, update(Application).where(Application.id == robot.id).values(values))
-    page = ask(gatebell.http(), gatebell, robot, **changes)
+    page = open_authorization(gatebell.http(), gatebell, robot, **changes)
     assert_refused_on_a_page(page)
     assert "that no administrator of this instance has verified" in page.text
     assert f'href="{robot.redirect_uri}?error=' in page.text  # The page offers a link instead.
-    known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
+    known = parse_redirect(
+        open_authorization(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes)
+    )
     assert known["error"]
 
 
@@ -133,15 +135,15 @@ def test_errors_redirect_to_trusted_applications(
 ) -> None:
     values = {"is_instance_wide": True, "trusted": True}
     change(gatebell, update(Application).where(Application.id == robot.id).values(values))
-    assert landing(ask(gatebell.http(), gatebell, robot, **changes))["error"]
+    assert parse_redirect(open_authorization(gatebell.http(), gatebell, robot, **changes))["error"]
 
 
 def test_visitors_sign_in_before_the_consent_page(
     gatebell: LiveGatebell, robot: ClientCredentials
 ) -> None:
     browser = gatebell.http()
-    question = sign_in_on(browser, ask(browser, gatebell, robot), alice(gatebell))
-    assert landing(decide(browser, question, "cancel"))["error"] == "access_denied"
+    question = sign_in_on(browser, open_authorization(browser, gatebell, robot), alice(gatebell))
+    assert parse_redirect(submit_decision(browser, question, "cancel"))["error"] == "access_denied"
 
 
 def test_an_application_of_an_administrator_belongs_to_the_instance(gatebell: LiveGatebell) -> None:
@@ -149,7 +151,7 @@ def test_an_application_of_an_administrator_belongs_to_the_instance(gatebell: Li
     values = {"is_instance_wide": True}
     change(gatebell, update(Application).where(Application.id == made.id).values(values))
     browser = signed_in(gatebell, alice(gatebell))
-    page = type_code(browser, gatebell, codes(gatebell, made)["user_code"])
+    page = enter_code(browser, gatebell, codes(gatebell, made)["user_code"])
     assert "Managed by Gatebell" in page.text
     assert "Nobody has checked" not in page.text
 
@@ -157,7 +159,7 @@ def test_an_application_of_an_administrator_belongs_to_the_instance(gatebell: Li
 def test_users_are_not_warned_about_an_application_registered_by_a_user(
     gatebell: LiveGatebell,
 ) -> None:
-    page = ask(
+    page = open_authorization(
         signed_in(gatebell, alice(gatebell)), gatebell, make_application(gatebell, bob(gatebell))
     )
     assert "Nobody has checked" not in page.text

@@ -10,7 +10,7 @@ import requests
 
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.git.raw import head, not_reading
+from tests.support.git.raw import build_request_headers, send_without_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
@@ -115,7 +115,9 @@ def test_an_unreadable_body_is_rejected_immediately(
     person = alice(gatebell)
     project = make_project(gatebell, person)
     token = make_token(gatebell, person, scopes="write_repository").clear
-    with not_reading(gatebell, head(service, project, token, *lines) + body) as client:
+    with send_without_reading(
+        gatebell, build_request_headers(service, project, token, *lines) + body
+    ) as client:
         assert client.recv(1000).startswith(b"HTTP/1.1 %d " % status)
 
 

@@ -19,7 +19,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import Api, change, make_token
 from tests.support.accounts.team import give_role, take_role
 from tests.support.git.client import GitClient
-from tests.support.git.raw import head
+from tests.support.git.raw import build_request_headers
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.kept_connection import KeptConnection
 
@@ -60,7 +60,9 @@ class Push:
         half = int(len(whole) * part)
         lines = ("Transfer-Encoding: chunked",)
         with KeptConnection(self.gatebell.port) as connection:
-            start = head("git-receive-pack", self.project, self.token.clear, *lines)
+            start = build_request_headers(
+                "git-receive-pack", self.project, self.token.clear, *lines
+            )
             change(self.gatebell, self.token.id, last_used_at=None)
             connection.socket.sendall(start + _chunk(whole[:half]))
             wait_until(self._is_admitted)

@@ -11,9 +11,9 @@ from tests.support.alerts.senders import (
     Endpoint,
     basic,
     connect,
+    exchange_raw_bytes,
     item,
     request_head,
-    spoken,
     webhook,
 )
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
@@ -213,7 +213,7 @@ def test_other_media_types_are_rejected_with_a_message(gatebell: LiveGatebell) -
     assert (first.status_code, first.body) == (415, b"{}")
     key = f"Authorization: Bearer {endpoint.key}"
     head = request_head(endpoint, key, "Content-Length: 2")
-    assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
+    assert exchange_raw_bytes(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
     assert list_stored_alerts(gatebell, endpoint.project) == []
 
 

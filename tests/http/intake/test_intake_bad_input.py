@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.alerts.reading.strategies import field_values, json_values, posted, texts
-from tests.support.alerts.senders import connect, item, request_head, spoken, webhook
+from tests.support.alerts.senders import connect, exchange_raw_bytes, item, request_head, webhook
 from tests.support.alerts.strange_bodies import STRANGE, UNREADABLE
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
 from tests.support.database.stored import (
@@ -74,7 +74,7 @@ def test_two_authorization_headers_are_rejected(gatebell: LiveGatebell) -> None:
     for first in (endpoint.key, "wrong"):
         keys = (f"Authorization: Bearer {key}" for key in (first, endpoint.key))
         head = request_head(endpoint, *keys, *sent)
-        assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 401 ")
+        assert exchange_raw_bytes(endpoint, head + b"{}").startswith(b"HTTP/1.1 401 ")
     assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
@@ -97,7 +97,7 @@ def test_malformed_receiver_urls_are_not_found(gatebell: LiveGatebell) -> None:
     ):
         address = path.format(project=endpoint.project)
         sent = head.replace(endpoint.path.encode(), address.encode()) + b"{}"
-        found[path] = spoken(endpoint, sent)[9:12]
+        found[path] = exchange_raw_bytes(endpoint, sent)[9:12]
     nowhere = {b"404", b"405", b"400"}
     assert {path: status for path, status in found.items() if status not in nowhere} == {}
 

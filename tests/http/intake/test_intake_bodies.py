@@ -11,9 +11,9 @@ from tests.support.alerts.senders import (
     Endpoint,
     captured,
     connect,
+    exchange_raw_bytes,
     item,
     request_head,
-    spoken,
     webhook,
 )
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
@@ -52,7 +52,7 @@ def test_a_body_below_the_limit_is_stored_unchanged(
     assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
     # A declared length over the limit is rejected before the body is sent.
     head = request_head(endpoint, "Content-Length: 99999999999", "Content-Type: application/json")
-    assert status_of(spoken(endpoint, head)) == 413
+    assert status_of(exchange_raw_bytes(endpoint, head)) == 413
     assert len(list_stored_alerts(gatebell, endpoint.project)) == 1
 
 
@@ -65,7 +65,7 @@ def chunked(endpoint: Endpoint, body: bytes, end: bytes = b"0\r\n\r\n") -> bytes
     )
     pieces = (body[start : start + 50_000] for start in range(0, len(body), 50_000))
     sent = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-    return spoken(endpoint, head + sent + end)
+    return exchange_raw_bytes(endpoint, head + sent + end)
 
 
 @pytest.mark.spec("I19")
@@ -104,7 +104,7 @@ def test_an_invalid_content_length_is_a_bad_request(gatebell: LiveGatebell) -> N
         ("Transfer-Encoding: gzip",),
     ):
         head = request_head(endpoint, *lines, "Content-Type: application/json", key)
-        answer = spoken(endpoint, head + b"{}")
+        answer = exchange_raw_bytes(endpoint, head + b"{}")
         assert status_of(answer) in {400, 501}, (lines, answer)
     assert list_stored_alerts(gatebell, endpoint.project) == []
 
@@ -120,7 +120,7 @@ def test_bytes_beyond_the_declared_length_are_not_part_of_the_alert(
         "Content-Type: application/json",
         f"Authorization: Bearer {endpoint.key}",
     )
-    assert status_of(spoken(endpoint, head + b'{}{"title": "smuggled"}')) == 200
+    assert status_of(exchange_raw_bytes(endpoint, head + b'{}{"title": "smuggled"}')) == 200
     (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.body == b"{}"
 
@@ -134,7 +134,7 @@ def test_an_aborted_body_opens_no_alert(gatebell: LiveGatebell) -> None:
         "Content-Type: application/json",
         f"Authorization: Bearer {endpoint.key}",
     )
-    answer = spoken(endpoint, head + b'{"title": "Half"}', hangs_up=True)
+    answer = exchange_raw_bytes(endpoint, head + b'{"title": "Half"}', hangs_up=True)
     assert status_of(answer) == 400
     assert list_stored_alerts(gatebell, endpoint.project) == []
 

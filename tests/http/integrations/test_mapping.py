@@ -209,7 +209,7 @@ def test_the_preview_shows_the_alert_that_the_sample_would_become(gatebell: Live
     editor = Editor(gatebell, connect(gatebell))
     editor.press("read", sample=json.dumps({**SAMPLE, "recovered_at": "soon"}))
     address = editor.page.url.partition("#")[0] + "/preview"
-    # A rule decides whether the alert is over, whatever the end time says.
+    # A rule decides whether the alert is over, regardless of the end time.
     filled = editor.form.filled(**CHOSEN, resolved_path="", resolved_words="")
     preview = words(editor.browser.post(address, data=filled).text)
     assert preview.startswith("Disk full High Triggered ")

@@ -12,12 +12,12 @@ from domain.core.randomness import generate_random_hex
 from tests.support.accounts.people import ClientCredentials, alice, make_application, now
 from tests.support.oauth.machines import (
     ASSERTION,
-    ask_as_machine,
-    ask_with_assertion,
     assertion,
     machine_application,
     new_key,
     public_part,
+    request_machine_token,
+    request_token_with_assertion,
 )
 from tests.support.oauth.oauth_wire import assert_refused, new_code, post_token
 from tests.support.oauth.proofs import ABSENT, Prover
@@ -47,13 +47,13 @@ def assert_invalid_client(answer: Any, words: str) -> None:
 def test_a_signed_assertion_replaces_the_secret(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
-    answer = ask_with_assertion(gatebell, assertion(gatebell, client, key))
+    answer = request_token_with_assertion(gatebell, assertion(gatebell, client, key))
     assert answer.status_code == 200, answer.text
-    named = ask_with_assertion(
+    named = request_token_with_assertion(
         gatebell, assertion(gatebell, client, key), client_id=client.client_id
     )
     assert named.status_code == 200, named.text
-    assert ask_as_machine(gatebell, client).status_code == 200
+    assert request_machine_token(gatebell, client).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_rsa_and_ec_keys_in_pem_are_accepted(
     pem = key.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     client = machine_application(gatebell, jwks=pem)
     text = assertion(gatebell, client, key, algorithm=algorithm)
-    assert ask_with_assertion(gatebell, text).status_code == 200
+    assert request_token_with_assertion(gatebell, text).status_code == 200
 
 
 @pytest.mark.both_databases
@@ -81,11 +81,16 @@ def test_a_key_is_changed_without_downtime(gatebell: LiveGatebell) -> None:
     both = {"keys": named}
     client = machine_application(gatebell, jwks=json.dumps(both))
     for key, kid in ((old, "a"), (new, "b")):
-        assert ask_with_assertion(gatebell, assertion(gatebell, client, key)).status_code == 200
+        assert (
+            request_token_with_assertion(gatebell, assertion(gatebell, client, key)).status_code
+            == 200
+        )
         text = assertion(gatebell, client, key, header={"kid": kid})
-        assert ask_with_assertion(gatebell, text).status_code == 200
+        assert request_token_with_assertion(gatebell, text).status_code == 200
     wrong = assertion(gatebell, client, old, header={"kid": "b"})
-    assert_invalid_client(ask_with_assertion(gatebell, wrong), "Client authentication failed")
+    assert_invalid_client(
+        request_token_with_assertion(gatebell, wrong), "Client authentication failed"
+    )
 
 
 @pytest.mark.both_databases
@@ -108,10 +113,10 @@ def test_an_assertion_cannot_be_reused(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key)
-    assert ask_with_assertion(gatebell, text).status_code == 200
-    assert_invalid_client(ask_with_assertion(gatebell, text), "already been used")
+    assert request_token_with_assertion(gatebell, text).status_code == 200
+    assert_invalid_client(request_token_with_assertion(gatebell, text), "already been used")
     # Padding does not make it another assertion.
-    assert_refused(ask_with_assertion(gatebell, f"{text}=="), "invalid_client", 401)
+    assert_refused(request_token_with_assertion(gatebell, f"{text}=="), "invalid_client", 401)
 
 
 _HOUR = 3600
@@ -153,7 +158,7 @@ def test_an_invalid_claim_is_rejected_by_name(
     }
     text = assertion(gatebell, client, key, **{**claims, **said})
     more = {"client_id": client.client_id}
-    assert_invalid_client(ask_with_assertion(gatebell, text, **more), words)
+    assert_invalid_client(request_token_with_assertion(gatebell, text, **more), words)
 
 
 @pytest.mark.advisory("CVE-2025-59420", "CVE-2025-61920", "CVE-2026-75509")
@@ -172,7 +177,7 @@ def test_a_malformed_assertion_is_rejected(
         good = {"iss": client.client_id, "sub": client.client_id, "aud": gatebell.url}
         lifetime = {"jti": generate_random_hex(16), "iat": moment, "exp": moment + 60}
         text = Prover(key).signed({**good, **lifetime, **claims}, {"jwk": ABSENT, **header})
-        answer = ask_with_assertion(gatebell, text)
+        answer = request_token_with_assertion(gatebell, text)
         if claims or header:
             assert_refused(answer, "invalid_client", 401)
         else:
@@ -184,7 +189,7 @@ def test_an_assertion_for_two_servers_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key, aud=[gatebell.url, "https://other.example"])
-    assert_invalid_client(ask_with_assertion(gatebell, text), "aud of")
+    assert_invalid_client(request_token_with_assertion(gatebell, text), "aud of")
 
 
 @pytest.mark.rfc("rfc7523-3-f", "rfc7523-3.2-a")
@@ -203,9 +208,9 @@ def test_an_assertion_of_another_client_is_rejected(
         "x.y.z",
         "eyJhbGciOiJub25lIn0." + assertion(gatebell, client, new_key()).split(".")[1] + ".",
     ):
-        answer = ask_with_assertion(gatebell, text)
+        answer = request_token_with_assertion(gatebell, text)
         assert_refused(answer, "invalid_client", 401)
-    asked = ask_with_assertion(gatebell, "x.y.z", client_id=client.client_id)
+    asked = request_token_with_assertion(gatebell, "x.y.z", client_id=client.client_id)
     assert_invalid_client(asked, "Client authentication failed")
 
 
@@ -213,11 +218,11 @@ def test_an_assertion_with_a_secret_or_another_type_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key)
-    both = ask_with_assertion(gatebell, text, client_secret=client.secret)
+    both = request_token_with_assertion(gatebell, text, client_secret=client.secret)
     assert_refused(both, "invalid_request")
-    other = ask_with_assertion(gatebell, text, client_assertion_type="urn:x")
+    other = request_token_with_assertion(gatebell, text, client_assertion_type="urn:x")
     assert_refused(other, "invalid_request")
-    assert ask_with_assertion(gatebell, text).status_code == 200
+    assert request_token_with_assertion(gatebell, text).status_code == 200
 
 
 def test_an_assertion_may_begin_up_to_a_minute_later(
@@ -225,4 +230,4 @@ def test_an_assertion_may_begin_up_to_a_minute_later(
 ) -> None:
     soon = int((now() + timedelta(seconds=30)).timestamp())
     text = assertion(gatebell, client, key, iat=soon, nbf=soon)
-    assert ask_with_assertion(gatebell, text).status_code == 200
+    assert request_token_with_assertion(gatebell, text).status_code == 200

@@ -27,7 +27,7 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.device_wire import codes, television
-from tests.support.oauth.oauth_wire import ask, machine, new_pair, server_application
+from tests.support.oauth.oauth_wire import machine, new_pair, open_authorization, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.endpoints import ENDPOINTS, Endpoint
 from tests.support.wire.garbage import TEXT, bounded
@@ -257,7 +257,7 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
     form = form_with(typed, "user_code").filled(user_code=device["user_code"])
     question = browser.post(f"{gatebell.url}/oauth/device", data=form)
     return {
-        "authorize.decide": (browser, ask(browser, gatebell, client), "decision"),
+        "authorize.decide": (browser, open_authorization(browser, gatebell, client), "decision"),
         "device.open_request": (browser, typed, "user_code"),
         "device.show_to_phone": (
             browser,

@@ -15,11 +15,11 @@ from tests.support.oauth.oauth_wire import (
     assert_explained,
     assert_refused,
     authorization_url,
-    is_live,
+    is_token_valid,
     machine,
     new_code,
     new_pair,
-    pair_in,
+    parse_token_pair,
     phone_application,
     post_token,
     server_application,
@@ -296,13 +296,13 @@ def test_a_client_uses_json_for_all_token_requests(
         "redirect_uri": client.redirect_uri,
         "code_verifier": None,  # A null value is the same as an absent parameter.
     }
-    pair = pair_in(send(gatebell, "token", redemption))
+    pair = parse_token_pair(send(gatebell, "token", redemption))
     renewal = {"grant_type": "refresh_token", "refresh_token": pair.refresh, **proof_of(client)}
-    pair = pair_in(send(gatebell, "token", renewal, "application/json; charset=utf-8"))
+    pair = parse_token_pair(send(gatebell, "token", renewal, "application/json; charset=utf-8"))
     token = {**proof_of(client), "token": pair.access}
     assert send(gatebell, "introspect", token).json()["active"] is True
     assert send(gatebell, "revoke", token).json() == {}
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
 
 
 def test_device_and_pushed_requests_are_accepted_as_json(gatebell: LiveGatebell) -> None:
@@ -369,4 +369,4 @@ def test_parameters_in_the_url_of_a_json_request_are_rejected(gatebell: LiveGate
     pair = new_pair(gatebell, client)
     answer = send(gatebell, f"revoke?token={pair.access}", proof_of(client))
     assert_refused(answer, "invalid_request")
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)

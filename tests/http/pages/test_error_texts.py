@@ -11,19 +11,19 @@ from sqlalchemy import update
 from domain.oauth.error_help import OAUTH_ERRORS
 from models import Authorization
 from tests.support.accounts.people import alice, bob, database_of, make_application, now, signed_in
-from tests.support.oauth.device_wire import ask_for_codes, codes, poll, television
+from tests.support.oauth.device_wire import codes, poll, request_device_codes, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     age_refreshes,
-    ask,
     assert_refused,
-    landing,
     machine,
     new_code,
     new_pair,
     new_public_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     phone_application,
     post_token,
     redeem,
@@ -54,7 +54,7 @@ def test_the_error_names_a_missing_client_id(gatebell: LiveGatebell) -> None:
 
 def test_the_authorization_page_names_a_missing_client_id(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, server_application(gatebell), client_id=None)
+    answer = open_authorization(browser, gatebell, server_application(gatebell), client_id=None)
     assert answer.status_code == 400
     assert "Missing required parameter: client_id." in answer.text
     assert "No application with this client_id" not in answer.text
@@ -63,11 +63,15 @@ def test_the_authorization_page_names_a_missing_client_id(gatebell: LiveGatebell
 def test_rejected_scopes_are_named(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), scopes="read_user")
     browser = signed_in(gatebell, alice(gatebell))
-    brought = landing(ask(browser, gatebell, client, scope="read_user api read_api"))
+    brought = parse_redirect(
+        open_authorization(browser, gatebell, client, scope="read_user api read_api")
+    )
     assert "not registered for the scope: api, read_api." in brought["error_description"]
-    brought = landing(ask(browser, gatebell, client, scope='read_user b"ad\\ wörse'))
+    brought = parse_redirect(
+        open_authorization(browser, gatebell, client, scope='read_user b"ad\\ wörse')
+    )
     assert "Unknown scope: b?ad?, w?rse." in brought["error_description"]
-    device = ask_for_codes(gatebell, television(gatebell), scope="api nonsense")
+    device = request_device_codes(gatebell, television(gatebell), scope="api nonsense")
     assert_refused(device, "invalid_scope")
     assert "Unknown scope: nonsense." in reason(device)
     password = {"grant_type": "password", "username": "x", "password": "x", "scope": "nonsense"}
@@ -90,7 +94,7 @@ def test_the_error_explains_why_a_code_is_invalid(gatebell: LiveGatebell) -> Non
     assert "code_verifier does not match" in reason(other)
 
     code = new_code(gatebell, client)
-    pair_in(redeem(gatebell, client, code))
+    parse_token_pair(redeem(gatebell, client, code))
     assert "already been used, and its tokens are revoked" in reason(redeem(gatebell, client, code))
     # The first reuse already revoked the tokens of the code.
     assert reason(redeem(gatebell, client, code)) == "The authorization code has already been used."

@@ -7,7 +7,7 @@ import requests
 from flask import Flask
 
 from tests.support.accounts.people import alice, bob, make_application, make_user, signed_in
-from tests.support.oauth.oauth_wire import ask, server_application
+from tests.support.oauth.oauth_wire import open_authorization, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import SECURITY, give_app, give_password
 from web.http.endpoints import list_page_blueprints
@@ -82,13 +82,18 @@ def test_every_form_is_rejected_without_its_csrf_token(app: Flask) -> None:
 def test_every_page_of_the_oauth_flow_allows_foreign_form_targets(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     stranger = gatebell.http()
-    assert policies(ask(stranger, gatebell, client)) == LEADS_OUT  # The sign-in page.
+    assert (
+        policies(open_authorization(stranger, gatebell, client)) == LEADS_OUT
+    )  # The sign-in page.
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
     assert policies(give_password(gatebell, charlie)[1]) == LEADS_OUT
     browser = signed_in(gatebell, alice(gatebell))
-    assert policies(ask(browser, gatebell, client)) == LEADS_OUT  # The consent page.
-    assert policies(ask(browser, gatebell, client, redirect_uri="https://x.example/")) == LEADS_OUT
-    sent_back = ask(browser, gatebell, server_application(gatebell))
+    assert policies(open_authorization(browser, gatebell, client)) == LEADS_OUT  # The consent page.
+    assert (
+        policies(open_authorization(browser, gatebell, client, redirect_uri="https://x.example/"))
+        == LEADS_OUT
+    )
+    sent_back = open_authorization(browser, gatebell, server_application(gatebell))
     assert sent_back.status_code == 302
     assert policies(sent_back) == LEADS_OUT

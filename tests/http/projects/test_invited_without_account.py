@@ -40,7 +40,7 @@ from tests.support.accounts.sign_ups import (
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import list_events_about_user, list_events_with_subject
 from tests.support.mail.email_links import read_stored_address
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
@@ -109,7 +109,7 @@ def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGateb
     _, link = invited(service, owner, email)
     browsers = [service.http() for _ in range(4)]
     pages = [browser.get(link) for browser in browsers]
-    answers = together(
+    answers = run_simultaneously(
         [
             partial(
                 submit,

@@ -134,7 +134,7 @@ def test_very_many_turns_are_drawn_as_one_bar_without_links(gatebell: LiveGatebe
     at, owner, bob = make_schedule(gatebell, "every 1h {bob},{owner}")
     page = signed_in(gatebell, owner).get(f"{at}?day={now() + timedelta(days=1):%Y-%m-%d}").text
     assert page.count("<title>Many shifts, ") == 4
-    assert "Lanes with many shifts show only when somebody is on call." in page
+    assert "Lanes with many shifts show only whether somebody is on call." in page
     assert f"<bdi>{bob.username}</bdi>" in page
     assert f"turn={bob.username}" not in page
 
@@ -165,7 +165,7 @@ def test_the_preview_of_a_new_rotation_shows_a_turn_of_each_user_and_stores_noth
     assert wrong.status_code == 422
     assert "Choose users and times to see their turns." in wrong.text
     assert "Enter both times, or neither for whole days." in wrong.text
-    assert "The next turns, before other layers" in shown.text
+    assert "The next turns, without other layers" in shown.text
     long = {**names, "kind": "custom", "every": "1000", "unit": "days"}
     too_long = submit(browser, shown, form_to(shown, "/rotations/new"), do="preview", **long)
     assert "Preview The length of a turn must be between 1 and 366 days." in words(too_long)

@@ -130,7 +130,7 @@ def test_a_request_is_about_future_shifts_of_the_own_user(team: Team) -> None:
     refused = call.refused("POST", "/swap_requests", json={**team.swap, **started}, status=400)
     assert "has started" in str(refused), who
     team.calls["carol"].refused("POST", "/swap_requests", json=team.swap, status=403)
-    # Only Maintainers swap without asking.
+    # Only Maintainers can swap immediately.
     refused = call.refused("POST", "/swaps", json=team.swap, status=403)
     assert "You need the Maintainer role in" in str(refused)
     team.calls["olga"].done("POST", "/swaps", json=team.swap, status=201)
@@ -146,7 +146,7 @@ def test_both_users_see_a_request_on_pages_and_the_other_user_accepts_it(
         f"{team.people[name].username}@{re.sub('[-:]|[.].*|Z', '', team.swap[start])}"
         for name, start in (("alice", "starts_at"), ("bob", "other_starts_at"))
     )
-    assert "Swap without asking" not in page.text
+    assert "Swap immediately" not in page.text
     sent = submit(alice, page, form, shift=shift, other_shift=other)
     assert sent.status_code == 302
     for address in (team.at, f"{gatebell.url}/-/on_call"):

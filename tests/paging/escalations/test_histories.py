@@ -41,8 +41,8 @@ from web.settings.reader import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
 MINUTE = timedelta(minutes=1)
-#: Longest possible wait for a page: a pause between rounds that reach no user, a check of what
-#: holds an escalation, and a step of the policies below.
+#: Longest possible wait for a page: a pause between rounds that reach no user, a check of held
+#: escalations, and a step of the policies below.
 LONGEST = MAX_UNREACHED_PAUSE + timedelta(minutes=35)
 AWAY = "smtp://127.0.0.1:1"
 _UNDER_WAY = {EscalationState.RUNNING.value, EscalationState.HELD.value}

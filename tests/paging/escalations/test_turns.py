@@ -23,7 +23,7 @@ def three(shop: Escalated) -> Escalated:
 
 
 def paged(shop: Escalated, count: int = 1) -> list[str]:
-    """Open alerts one after the other, and return the users whom they page."""
+    """Open alerts one after the other, and return the paged users."""
     alerts = []
     for _ in range(count):
         alerts.append(shop.alert())

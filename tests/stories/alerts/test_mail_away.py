@@ -31,9 +31,9 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.accounts.sign_ups import (
-    ask_to_sign_up,
     create_account_from_link,
     make_newcomer,
+    request_sign_up_link,
     seal_test_value,
     sign_up_link,
     unseal_test_value,
@@ -150,7 +150,7 @@ def wait_for_mail(service: LiveGatebell) -> People:
         assert submit_form_by_ending(
             service, f"/admin/users/{find_user_id(service, person)}", decision
         ).is_redirect
-    assert ask_to_sign_up(service, people.new.email).status_code == 302
+    assert request_sign_up_link(service, people.new.email).status_code == 302
     owner = make_user(service)
     invite(script_of(service, owner), make_project(service, owner), people.invited.email)
     assert ask_for(service, people.forgetful.username)[1].status_code == 302
@@ -209,7 +209,7 @@ def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
     page = browser.get(aged(night.link_to(people.new.email), SIGN_UP, day))
     assert "This link has expired or is incomplete. Sign up again to get a new one." in words(page)
     assert 'href="/users/sign_up">Sign up' in page.text
-    assert ask_to_sign_up(service, people.new.email, browser=browser).is_redirect
+    assert request_sign_up_link(service, people.new.email, browser=browser).is_redirect
     page = browser.get(aged(night.link_to(people.forgetful.email), PASSWORD, day))
     assert "This link has expired or is incomplete. Request a new one." in words(page)
     answer = submit(browser, page, form_with(page, "login"), login=people.forgetful.username)

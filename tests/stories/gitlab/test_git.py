@@ -20,7 +20,13 @@ from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import list_events_with_subject
 from tests.support.git.client import GitClient
-from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
@@ -47,8 +53,10 @@ def of_application(gatebell: LiveGatebell, owner: Person, project: str) -> str:
     del project
     client = make_application(gatebell, bob(gatebell), scopes=SCOPES)
     browser = open_browser(gatebell, owner)
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
-    return pair_in(redeem(gatebell, client, code)).access
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
+    return parse_token_pair(redeem(gatebell, client, code)).access
 
 
 KINDS: dict[str, Callable[[LiveGatebell, Person, str], str]] = {

@@ -24,7 +24,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import Api, MadeToken, change, make_token
 from tests.support.accounts.team import give_role, take_role
 from tests.support.git.client import Done, GitClient
-from tests.support.git.raw import clone_request, not_reading
+from tests.support.git.raw import clone_request, send_without_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 from web.jobs.retention import remove_deleted_data
@@ -202,7 +202,7 @@ def test_a_running_clone_finishes_and_the_next_is_checked_again(
     if happens is make_private:
         team.on_project("PUT", visibility="public")
         take_away_role(team)
-    with not_reading(team.gatebell, clone_request_of(team)) as client:
+    with send_without_reading(team.gatebell, clone_request_of(team)) as client:
         answer = begun(client)
         happens(team)
         body = answer.read()
@@ -213,7 +213,7 @@ def test_a_running_clone_finishes_and_the_next_is_checked_again(
 
 @pytest.mark.long
 def test_a_clone_of_a_removed_repository_fails_with_a_message(team: Team) -> None:
-    with not_reading(team.gatebell, clone_request_of(team)) as client:
+    with send_without_reading(team.gatebell, clone_request_of(team)) as client:
         answer = begun(client)
         delete(team)
         remove_deleted_data(settings_of(team.gatebell))

@@ -19,16 +19,16 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.oauth.oauth_wire import (
-    ask,
     assert_refused,
-    decide,
-    is_live,
-    landing,
+    is_token_valid,
     new_code,
     new_pair,
+    open_authorization,
+    parse_redirect,
     redeem,
     refresh,
     server_application,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_with, submit
@@ -69,7 +69,7 @@ def test_a_changed_access_token_lifetime_applies_without_a_restart(
     pair = new_pair(hasty, client)
     assert pair.answer["expires_in"] == 1
     sleep(1.1)
-    assert not is_live(hasty, pair.access)
+    assert not is_token_valid(hasty, pair.access)
     assert refresh(hasty, client, pair.refresh).status_code == 200
     hasty.cli("settings", "set", "access_token_lifetime_seconds", "7200")
 
@@ -128,5 +128,7 @@ def test_an_application_created_on_the_command_line_works(hasty: LiveGatebell) -
         scopes=like.scopes,
     )
     browser = sign_in(hasty, alice(hasty))
-    code = landing(decide(browser, ask(browser, hasty, client)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, hasty, client)))[
+        "code"
+    ]
     assert redeem(hasty, client, code).status_code == 200

@@ -25,7 +25,7 @@ from tests.support.accounts.people import (
     now,
     signed_in,
 )
-from tests.support.oauth.device_wire import DEVICE_GRANT, press, television, type_code
+from tests.support.oauth.device_wire import DEVICE_GRANT, enter_code, press_decision, television
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -66,7 +66,7 @@ def test_a_tv_polls_slows_down_and_gets_a_token(gatebell: LiveGatebell) -> None:
 
         browser = signed_in(gatebell, alice(gatebell))
         browser.get(device["verification_uri_complete"])
-        press(browser, type_code(browser, gatebell, device["user_code"]), "approve")
+        press_decision(browser, enter_code(browser, gatebell, device["user_code"]), "approve")
 
         token = fetch()
         assert token["token_type"] == "Bearer"
@@ -93,8 +93,8 @@ def test_approval_and_denial_with_requests_oauthlib(gatebell: LiveGatebell) -> N
                         device_code=device["device_code"],
                         include_client_id=True,
                     )
-            page = type_code(browser, gatebell, device["user_code"])
-            press(browser, page, decision)
+            page = enter_code(browser, gatebell, device["user_code"])
+            press_decision(browser, page, decision)
             if decision == "approve":
                 session.fetch_token(
                     endpoints["token_endpoint"],
@@ -132,7 +132,7 @@ def test_a_program_that_respects_the_interval_never_gets_slow_down(gatebell: Liv
         if "access_token" in answer:
             break
         if len(told) == 2:
-            press(browser, type_code(browser, gatebell, device["user_code"]), "approve")
+            press_decision(browser, enter_code(browser, gatebell, device["user_code"]), "approve")
         let_pass(gatebell, client, device["interval"])
     assert told == ["authorization_pending", "authorization_pending", None]
 

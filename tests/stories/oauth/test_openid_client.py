@@ -12,7 +12,7 @@ from tests.support.accounts.people import (
     make_application,
     sign_in,
 )
-from tests.support.oauth.device_wire import press, type_code
+from tests.support.oauth.device_wire import enter_code, press_decision
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -105,7 +105,7 @@ def test_a_device_that_polls_too_fast_slows_down_and_gets_a_token(gatebell: Live
         device = program.do("begin", scope="read_user openid")
         program.begin("wait", interval=0.1)
         program.wait_until_told("slow_down")
-        press(browser, type_code(browser, gatebell, device["user_code"]), "approve")
+        press_decision(browser, enter_code(browser, gatebell, device["user_code"]), "approve")
         assert set(program.finish()["scope"].split()) == {"openid", "read_user"}
         assert program.heard == ["authorization_pending", "slow_down"]
         assert program.do("userinfo")["sub"]

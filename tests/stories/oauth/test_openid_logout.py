@@ -16,12 +16,18 @@ from tests.support.oauth.logout_wire import (
     AFTER,
     assert_refused,
     at,
+    build_forged_tokens,
     end_session,
-    forged,
     is_signed_in,
-    somebody,
+    sign_in_with_id_token,
 )
-from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    submit_decision,
+)
 from tests.support.oauth.openid_wire import openid_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -49,7 +55,7 @@ def test_without_a_hint_the_user_has_to_confirm(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("oidc-logout-2-d")
 def test_a_hint_for_another_user_has_to_be_confirmed(gatebell: LiveGatebell) -> None:
-    _, token = somebody(gatebell, alice(gatebell))
+    _, token = sign_in_with_id_token(gatebell, alice(gatebell))
     browser = open_browser(gatebell, bob(gatebell))
     page = at(browser, end_session(gatebell, id_token_hint=token.text))
     assert "for a different account" in page.text
@@ -58,7 +64,7 @@ def test_a_hint_for_another_user_has_to_be_confirmed(gatebell: LiveGatebell) -> 
 
 @pytest.mark.rfc("oidc-logout-2-a")
 def test_a_logout_request_by_post_works_without_a_cookie(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     form = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER, "state": "s"}
     # The browser does not send our cookie with a POST from another origin, but sends it with the
     # GET.
@@ -88,8 +94,10 @@ def test_a_hint_of_another_user_does_not_redirect_visitors(
     mallory = make_user(gatebell, name="mallory")
     client = make_application(gatebell, mallory, scopes="openid")
     browser = open_browser(gatebell, mallory)
-    code = landing(decide(browser, ask(browser, gatebell, client, scope="openid")))["code"]
-    hint = pair_in(redeem(gatebell, client, code)).answer["id_token"]
+    code = parse_redirect(
+        submit_decision(browser, open_authorization(browser, gatebell, client, scope="openid"))
+    )["code"]
+    hint = parse_token_pair(redeem(gatebell, client, code)).answer["id_token"]
     asked = {"id_token_hint": hint, "post_logout_redirect_uri": CALLBACK, "state": "s"}
     visitor = gatebell.http()
     page = at(visitor, end_session(gatebell, **asked))
@@ -105,7 +113,7 @@ def test_a_hint_of_another_user_does_not_redirect_visitors(
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.15-a", "oidc-logout-3-a", "oidc-logout-4-a")
 def test_the_redirect_uri_has_to_be_registered(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     client = openid_application(gatebell)
     for uri in (
         "https://evil.example/",
@@ -124,7 +132,7 @@ def test_the_redirect_uri_has_to_be_registered(gatebell: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-c", "oidc-logout-4-a")
 def test_the_hint_has_to_belong_to_the_application(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     other = make_application(gatebell, bob(gatebell))
     assert_refused(gatebell, browser, id_token_hint=token.text, client_id=other.client_id)
     assert_refused(gatebell, browser, client_id="unknown")
@@ -136,8 +144,8 @@ def test_the_hint_has_to_belong_to_the_application(gatebell: LiveGatebell) -> No
 @pytest.mark.rfc("oidc-core-16-b", "oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_a_forged_hint_does_not_sign_out(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
-    for hint in forged(gatebell, token, openid_application(gatebell)).values():
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
+    for hint in build_forged_tokens(gatebell, token, openid_application(gatebell)).values():
         assert_refused(gatebell, browser, id_token_hint=hint)
 
 

@@ -20,7 +20,7 @@ from tests.support.accounts.people import (
     make_application,
     sign_in,
 )
-from tests.support.oauth.oauth_wire import ask_at, decide, sign_in_on
+from tests.support.oauth.oauth_wire import open_and_follow, sign_in_on, submit_decision
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -154,9 +154,9 @@ def test_an_application_can_require_a_new_sign_in(
     browser = Browser(sign_in(gatebell, person), person)
     first = signed_in_at(visitor, browser)
     url = f"{visitor.get('/sign_in').headers['Location']}&max_age=0"
-    page = sign_in_on(browser.session, ask_at(browser.session, url), person)
+    page = sign_in_on(browser.session, open_and_follow(browser.session, url), person)
     if 'name="decision"' in page.text:
-        page = decide(browser.session, page)
+        page = submit_decision(browser.session, page)
     again = visitor.get(page.headers["Location"].removeprefix("http://localhost")).json
     assert again is not None
     assert again["auth_time"] >= first["auth_time"]

@@ -24,7 +24,7 @@ def get_shared_administrator(gatebell: LiveGatebell) -> Person:
 
 @cache
 def get_administrator_browser(gatebell: LiveGatebell) -> requests.Session:
-    """Return the only browser of the administrator; messages that are shown once appear in it."""
+    """Return the only browser of the administrator, because some messages appear only once."""
     return signed_in(gatebell, get_shared_administrator(gatebell))
 
 
@@ -60,7 +60,7 @@ def read_redirected_page(gatebell: LiveGatebell, answer: requests.Response) -> s
 
 
 def find_only_group(page: str, pattern: str) -> str:
-    """Return the only group of a pattern's match in a page."""
+    """Return the captured text of the only match of a pattern in a page."""
     found = re.search(pattern, page)
     assert found, f"{pattern} is not in:\n{page}"
     return unescape(found[1])

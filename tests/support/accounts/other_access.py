@@ -12,13 +12,13 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import (
     TokenPair,
-    ask,
-    decide,
-    is_live,
-    landing,
+    is_token_valid,
     machine,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
+    submit_decision,
 )
 from tests.support.service.live import LiveGatebell
 
@@ -35,16 +35,18 @@ class OtherAccess:
         """Return whether the application and the script still have access."""
         headers = {"PRIVATE-TOKEN": self.token}
         answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
-        return is_live(gatebell, self.pair.access), answer.status_code == 200
+        return is_token_valid(gatebell, self.pair.access), answer.status_code == 200
 
 
 def give_access(gatebell: LiveGatebell, person: Person) -> OtherAccess:
     """Let a user approve an application, and create a token for a script."""
     client = make_application(gatebell, bob(gatebell))
     browser = open_browser(gatebell, person)
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
     return OtherAccess(
         client=client,
-        pair=pair_in(redeem(gatebell, client, code)),
+        pair=parse_token_pair(redeem(gatebell, client, code)),
         token=make_token(gatebell, person).clear,
     )

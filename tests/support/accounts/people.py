@@ -66,7 +66,7 @@ class Registration:
     scopes: str = "read_user read_api"
     confidential: bool = True
     require_pkce: bool = False
-    #: An application of the instance; only administrators can create one.
+    #: True for a trusted application of the instance. Only administrators can create one.
     trusted: bool = False
     service_account: bool = False
     #: Public keys: a JWK Set, a JWK or a PEM text.

@@ -26,7 +26,7 @@ def make_newcomer(name: str = "dora", domain: str = "people.example") -> Person:
     )
 
 
-def ask_to_sign_up(
+def request_sign_up_link(
     service: LiveGatebell,
     email: str,
     *,
@@ -48,7 +48,7 @@ def sign_up_links(service: LiveGatebell, email: str) -> list[str]:
 
 
 def sign_up_link(service: LiveGatebell, email: str) -> str:
-    answer = ask_to_sign_up(service, email)
+    answer = request_sign_up_link(service, email)
     assert answer.status_code == 302, answer.text
     return sign_up_links(service, email)[0]
 

@@ -1,4 +1,4 @@
-"""Fills projects with very many alerts by a few statements, and counts the rows of a project."""
+"""Fills projects with many alerts by a few statements, and counts the rows of a project."""
 
 from datetime import datetime
 from typing import Any
@@ -61,10 +61,10 @@ def fill_project(path: str, count: int, *, session: Session, now: datetime) -> i
 
 
 def rows_of(project_id: int, *, session: Session) -> dict[str, int]:
-    """Count the rows of a project in every table that has any.
+    """Count the rows of a project in each table that has any.
 
-    Audit events only name a project: they are removed because of their age, so that the deletion of
-    a project does not hide who deleted it.
+    Audit events are not counted. They only name the project, and are not deleted with the project,
+    so that the record of its deletion remains.
     """
     tables: list[Table] = [
         table

@@ -85,7 +85,7 @@ class _Program:
 class Alertmanager(_Program):
     """An Alertmanager with one receiver; its delays are short."""
 
-    # It has no peers, so it must not look for any.
+    # This Alertmanager has no peers, so it must not look for any.
     _more = ("--cluster.listen-address=",)
 
     def __init__(self, directory: Path, *webhooks: dict[str, Any], repeat: str = "1h") -> None:
@@ -103,7 +103,7 @@ class Alertmanager(_Program):
         super().__init__(directory, "prometheus-alertmanager", made)
 
     def fire(self, *alerts: dict[str, Any]) -> None:
-        """Send alerts to it as Prometheus does, with labels and annotations."""
+        """Send alerts to the Alertmanager as Prometheus does, with labels and annotations."""
         answer = requests.post(f"http://{self.address}/api/v2/alerts", json=alerts, timeout=10)
         assert answer.ok, answer.text
 

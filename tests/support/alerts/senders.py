@@ -175,13 +175,13 @@ def notifier(endpoint: Endpoint) -> apprise.Apprise:
     made = apprise.Apprise()
     address = f"json://{endpoint.url.partition('://')[2]}"
     with warnings.catch_warnings():
-        # It loads all its plugins, and one of them imports a module that Python will remove.
+        # Apprise loads all of its plugins, and one plugin imports a module that Python will remove.
         warnings.simplefilter("ignore", DeprecationWarning)
         assert made.add(f"{address}?+Authorization=Bearer%20{endpoint.key}")
     return made
 
 
-def spoken(endpoint: Endpoint, sent: bytes, *, hangs_up: bool = False) -> bytes:
+def exchange_raw_bytes(endpoint: Endpoint, sent: bytes, *, hangs_up: bool = False) -> bytes:
     """Write raw bytes to the service and return all bytes of the response."""
     where = urlsplit(endpoint.service)
     assert where.hostname is not None

@@ -1,4 +1,4 @@
-"""Marks for tests that are independent of the database, so one service is enough."""
+"""Marks of tests that are independent of the database and therefore need only one service."""
 
 import pytest
 

@@ -19,7 +19,7 @@ from tests.support.service.live import ROOT
 
 _BASH = shutil.which("bash") or "bash"
 _SECONDS = 120
-#: Settings of curl: fail at the status 400 or higher, print only the response, use no proxy.
+#: Settings of curl: fail at a status of 400 or higher, print only the response, and use no proxy.
 _CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\nnoproxy = *\n"
 #: Stands for omitted members of a JSON object, and in strings for omitted characters.
 _OMITTED = "…"
@@ -118,7 +118,7 @@ class Walkthrough:
     ) -> None:
         self.text = load_documents()[name].text
         self.shell = shell
-        #: What the document writes, and what the test has in its place.
+        #: Texts of the document, and their replacements in the test.
         self.replacements = dict(replacements)
         self._varying = _VARYING.union(varying)
         self._keys: dict[str, str] = {}
@@ -147,7 +147,7 @@ class Walkthrough:
         return not self._blocks
 
     def fill(self, text: str) -> str:
-        """Return a text with the values of this test in place of those of the document."""
+        """Replace the values of the document in a text by the values of this test."""
         filled = self._replaced(text)
         assert _OMITTED not in filled, f"The test has no value for {filled}"
         return filled

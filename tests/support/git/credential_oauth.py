@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import requests
 
 from tests.support.git.client import Done, GitClient
-from tests.support.oauth.oauth_wire import ask_at, decide
+from tests.support.oauth.oauth_wire import open_and_follow, submit_decision
 from tests.support.service.live import ROOT
 from tests.support.service.secrets_seen import SECRETS
 
@@ -46,7 +46,7 @@ def is_installed() -> bool:
 class Told(Done):
     """Result of a Git command that may open a browser."""
 
-    #: Whether a browser was opened.
+    #: True if a browser was opened.
     has_opened: bool
 
 
@@ -99,11 +99,11 @@ class Machine:
 
     def approve(self, url: str) -> None:
         """Approve the application, and follow the redirect to the helper."""
-        self.come_back(decide(self.browser, ask_at(self.browser, url)))
+        self.come_back(submit_decision(self.browser, open_and_follow(self.browser, url)))
 
     def deny(self, url: str) -> None:
         """Deny the application, and follow the redirect to the helper."""
-        self.come_back(decide(self.browser, ask_at(self.browser, url), "deny"))
+        self.come_back(submit_decision(self.browser, open_and_follow(self.browser, url), "deny"))
 
     def come_back(self, answer: requests.Response) -> None:
         """Follow a redirect to the helper, which shows that the user can return to Git."""

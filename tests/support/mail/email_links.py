@@ -22,7 +22,12 @@ from tests.support.accounts.people import (
 )
 from tests.support.database.work import work_in
 from tests.support.mail.stored_texts import list_texts
-from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+)
 from tests.support.oauth.openid_wire import (
     SCOPES,
     openid_application,
@@ -80,9 +85,11 @@ def read_stored_address(service: LiveGatebell, person: Person) -> tuple[str, boo
 def read_claims(service: LiveGatebell, person: Person) -> dict[str, Any]:
     """Return the claims about a user, which are the same in the ID token and at userinfo."""
     client = openid_application(service)
-    code = landing(ask(open_browser(service, person), service, client, scope=SCOPES))["code"]
+    code = parse_redirect(
+        open_authorization(open_browser(service, person), service, client, scope=SCOPES)
+    )["code"]
     answer = redeem(service, client, code)
-    told: dict[str, Any] = request_userinfo(service, pair_in(answer).access).json()
+    told: dict[str, Any] = request_userinfo(service, parse_token_pair(answer).access).json()
     claims = verify_id_token(service, answer.json()["id_token"]).claims
     for name in ("email", "email_verified"):
         assert claims[name] == told[name], name

@@ -28,7 +28,7 @@ class Known:
     severity: int
     status: str = "triggered"
     snoozed_until: datetime | None = None
-    #: Whether the severity was ever critical.
+    #: True if the severity was critical at any time.
     was_critical: bool = False
     #: Users who were paged manually.
     asked: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Known:
     named: set[str] = field(default_factory=set)
     #: Users who were outside of quiet hours at some time.
     not_quiet: set[str] = field(default_factory=set)
-    #: Times at which contacts received it.
+    #: Times at which contacts received the alert.
     received: dict[str, datetime] = field(default_factory=dict)
     mail_was_away: bool = False
 

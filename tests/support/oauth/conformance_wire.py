@@ -17,10 +17,10 @@ from tests.support.accounts.people import ClientCredentials, Person, alice, data
 from tests.support.oauth.oauth_wire import (
     STATE,
     Changes,
-    ask,
-    landing,
     machine,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     sign_in_on,
 )
@@ -64,20 +64,20 @@ def by_basic(gatebell: LiveGatebell, client: ClientCredentials, code: str) -> re
 Redeem = Callable[[LiveGatebell, ClientCredentials, str], requests.Response]
 
 
-def take(
+def complete_flow(
     gatebell: LiveGatebell,
     client: ClientCredentials,
     answer: requests.Response,
     redeem: Redeem = by_basic,
 ) -> Signed:
     """Follow the browser's redirect, and make all checks of the suite for a flow."""
-    brought = landing(answer)
+    brought = parse_redirect(answer)
     assert brought["state"] == STATE
     assert brought["iss"] == gatebell.url
     redeemed = redeem(gatebell, client, brought["code"])
     assert redeemed.headers["Cache-Control"] == "no-store"
     assert redeemed.headers["Pragma"] == "no-cache"
-    pair = pair_in(redeemed)
+    pair = parse_token_pair(redeemed)
     assert pair.answer["token_type"].lower() == "bearer"
     token = verify_id_token(gatebell, pair.answer["id_token"])
     assert token.claims["iss"] == gatebell.url
@@ -92,7 +92,7 @@ def take(
     return Signed(token, pair.access, pair.refresh, claims)
 
 
-def run(
+def run_flow(
     gatebell: LiveGatebell,
     client: ClientCredentials,
     browser: requests.Session | None = None,
@@ -101,17 +101,17 @@ def run(
     """Run a complete flow without a consent page."""
     wanted: dict[str, Changes] = {"scope": "openid", "nonce": NONCE, **changes}
     browser = browser or signed_in(gatebell, alice(gatebell))
-    return take(gatebell, client, ask(browser, gatebell, client, **wanted))
+    return complete_flow(gatebell, client, open_authorization(browser, gatebell, client, **wanted))
 
 
-def run_past_a_sign_in(
+def run_flow_with_sign_in(
     gatebell: LiveGatebell, browser: requests.Session, person: Person, **changes: Changes
 ) -> Signed:
     """Run a complete flow in which the user has to sign in again."""
     client = openid_application(gatebell)
-    page = ask(browser, gatebell, client, scope="openid", nonce=NONCE, **changes)
+    page = open_authorization(browser, gatebell, client, scope="openid", nonce=NONCE, **changes)
     assert 'name="password"' in page.text
-    return take(gatebell, client, sign_in_on(browser, page, person))
+    return complete_flow(gatebell, client, sign_in_on(browser, page, person))
 
 
 def age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> None:
@@ -139,5 +139,5 @@ def unsigned(gatebell: LiveGatebell, client: ClientCredentials, **claims: str) -
 def used_code(gatebell: LiveGatebell, client: ClientCredentials) -> tuple[str, str]:
     """Return a redeemed code, and the access token that it returned."""
     browser = signed_in(gatebell, alice(gatebell))
-    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
-    return code, pair_in(by_basic(gatebell, client, code)).access
+    code = parse_redirect(open_authorization(browser, gatebell, client, scope="openid"))["code"]
+    return code, parse_token_pair(by_basic(gatebell, client, code)).access

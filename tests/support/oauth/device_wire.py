@@ -19,7 +19,7 @@ def television(gatebell: LiveGatebell) -> ClientCredentials:
     return make_application(gatebell, bob(gatebell), name="Telly & Co", confidential=False)
 
 
-def ask_for_codes(
+def request_device_codes(
     gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
 ) -> requests.Response:
     """Request codes as a device does, without a secret unless one is given."""
@@ -32,7 +32,7 @@ def codes(
     gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
 ) -> dict[str, Any]:
     """Return the response that a device gets."""
-    answer = ask_for_codes(gatebell, client, **changes)
+    answer = request_device_codes(gatebell, client, **changes)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
     return body
@@ -53,13 +53,13 @@ def poll(
     return post_token(gatebell, changed(poll_form(client, device_code), changes))
 
 
-def type_code(browser: requests.Session, gatebell: LiveGatebell, typed: str) -> requests.Response:
+def enter_code(browser: requests.Session, gatebell: LiveGatebell, typed: str) -> requests.Response:
     """Type a code into the page."""
     page = browser.get(f"{gatebell.url}/oauth/device")
     return submit(browser, page, form_with(page, "user_code"), user_code=typed)
 
 
-def press(
+def press_decision(
     browser: requests.Session, page: requests.Response, decision: str | None
 ) -> requests.Response:
     """Press a button below the request."""
@@ -68,7 +68,7 @@ def press(
 
 def approve(browser: requests.Session, gatebell: LiveGatebell, user_code: str) -> None:
     """Enter a code and approve the request."""
-    done = press(browser, type_code(browser, gatebell, user_code), "approve")
+    done = press_decision(browser, enter_code(browser, gatebell, user_code), "approve")
     assert done.status_code == 200, done.text
     assert "Device connected" in done.text
 

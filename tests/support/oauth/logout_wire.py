@@ -10,7 +10,12 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from tests.support.accounts.people import ClientCredentials, Person, open_browser
-from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+)
 from tests.support.oauth.openid_wire import (
     IdToken,
     openid_application,
@@ -35,12 +40,14 @@ def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
     return at(browser, f"{gatebell.url}/-/user_settings/profile").status_code == 200
 
 
-def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, IdToken]:
+def sign_in_with_id_token(
+    gatebell: LiveGatebell, person: Person
+) -> tuple[requests.Session, IdToken]:
     """Return a browser in which the user signed in to the application, and the ID token."""
     browser, client = open_browser(gatebell, person), openid_application(gatebell)
-    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
+    code = parse_redirect(open_authorization(browser, gatebell, client, scope="openid"))["code"]
     return browser, verify_id_token(
-        gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"]
+        gatebell, parse_token_pair(redeem(gatebell, client, code)).answer["id_token"]
     )
 
 
@@ -64,7 +71,9 @@ def with_hmac(secret: bytes, kid: str, body: str) -> str:
     return (signed + b"." + signature).decode()
 
 
-def forged(gatebell: LiveGatebell, token: IdToken, client: ClientCredentials) -> dict[str, str]:
+def build_forged_tokens(
+    gatebell: LiveGatebell, token: IdToken, client: ClientCredentials
+) -> dict[str, str]:
     """Return forgeries of an ID token that attackers can create without the key."""
     public = request_key_set(gatebell).json()["keys"][-1]
     ours = RSAKey.import_key(public)

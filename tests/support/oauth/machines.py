@@ -41,7 +41,7 @@ def account_of(gatebell: LiveGatebell, client: ClientCredentials) -> str:
     return found.username
 
 
-def ask_as_machine(
+def request_machine_token(
     gatebell: LiveGatebell, client: ClientCredentials, **more: str
 ) -> requests.Response:
     """Request a token of the application itself."""
@@ -55,7 +55,7 @@ def ask_as_machine(
 
 def machine_token(gatebell: LiveGatebell, client: ClientCredentials, **more: str) -> str:
     """Return an access token of the application itself."""
-    answer = ask_as_machine(gatebell, client, **more)
+    answer = request_machine_token(gatebell, client, **more)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["access_token"])
 
@@ -96,7 +96,9 @@ def assertion(
     return jwt.encode({"alg": algorithm, **(header or {})}, said, key, algorithms=[algorithm])
 
 
-def ask_with_assertion(gatebell: LiveGatebell, text: str, **more: str) -> requests.Response:
+def request_token_with_assertion(
+    gatebell: LiveGatebell, text: str, **more: str
+) -> requests.Response:
     """Request a token of the application itself, with an assertion and no secret."""
     form = {
         "grant_type": "client_credentials",

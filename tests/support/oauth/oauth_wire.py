@@ -52,7 +52,7 @@ def phone_application(gatebell: LiveGatebell) -> ClientCredentials:
 
 
 def changed(parameters: dict[str, str], changes: dict[str, Changes]) -> list[tuple[str, str]]:
-    """Return changed parameters: a list repeats a parameter, None removes it."""
+    """Change parameters. A list repeats a parameter, and None removes it."""
     pairs: list[tuple[str, str]] = []
     for name, value in {**parameters, **changes}.items():
         texts = value if isinstance(value, list) else [value]
@@ -72,7 +72,7 @@ def authorization_url(gatebell: LiveGatebell, client: ClientCredentials, **chang
     return f"{gatebell.url}/oauth/authorize?{urlencode(changed(parameters, changes))}"
 
 
-def ask_at(browser: requests.Session, url: str) -> requests.Response:
+def open_and_follow(browser: requests.Session, url: str) -> requests.Response:
     """Open a URL and follow redirects within the service."""
     answer = browser.get(url, allow_redirects=False)
     for _ in range(10):
@@ -83,17 +83,17 @@ def ask_at(browser: requests.Session, url: str) -> requests.Response:
     raise AssertionError(f"{url} leads in circles, at last to {answer.url}")
 
 
-def ask(
+def open_authorization(
     browser: requests.Session,
     gatebell: LiveGatebell,
     client: ClientCredentials,
     **changes: Changes,
 ) -> requests.Response:
     """Open the authorization URL of a client in the browser."""
-    return ask_at(browser, authorization_url(gatebell, client, **changes))
+    return open_and_follow(browser, authorization_url(gatebell, client, **changes))
 
 
-def decide(
+def submit_decision(
     browser: requests.Session, page: requests.Response, decision: str = "authorize"
 ) -> requests.Response:
     """Press a button of the consent page."""
@@ -107,10 +107,10 @@ def sign_in_on(
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=person.username, password=person.password)
     assert answer.status_code == 302, answer.text
-    return ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    return open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
 
 
-def landing(answer: requests.Response) -> dict[str, str]:
+def parse_redirect(answer: requests.Response) -> dict[str, str]:
     """Return the parameters that the browser brings back to the application."""
     assert answer.status_code == 302, f"{answer.status_code}: {answer.text}"
     pairs = parse_qsl(urlsplit(answer.headers["Location"]).query, keep_blank_values=True)
@@ -122,10 +122,10 @@ def landing(answer: requests.Response) -> dict[str, str]:
 def new_code(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
     """Let Alice approve an application, if the service shows a consent page; return the code."""
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, client, **changes)
+    answer = open_authorization(browser, gatebell, client, **changes)
     if not answer.is_redirect:
-        answer = decide(browser, answer)
-    return landing(answer)["code"]
+        answer = submit_decision(browser, answer)
+    return parse_redirect(answer)["code"]
 
 
 def post_token(gatebell: LiveGatebell, form: Any = None, **options: Any) -> requests.Response:
@@ -164,7 +164,7 @@ class TokenPair:
     answer: dict[str, Any]
 
 
-def pair_in(answer: requests.Response) -> TokenPair:
+def parse_token_pair(answer: requests.Response) -> TokenPair:
     """Return the tokens of a successful response."""
     assert answer.status_code == 200, answer.text
     body = answer.json()
@@ -173,13 +173,13 @@ def pair_in(answer: requests.Response) -> TokenPair:
 
 def new_pair(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> TokenPair:
     """Get tokens for Alice, for a trusted application with a secret."""
-    return pair_in(redeem(gatebell, client, new_code(gatebell, client, **changes)))
+    return parse_token_pair(redeem(gatebell, client, new_code(gatebell, client, **changes)))
 
 
 def new_public_pair(gatebell: LiveGatebell, client: ClientCredentials) -> TokenPair:
     """Get tokens for Alice, for a trusted application without a secret."""
     code = new_code(gatebell, client, **PKCE)
-    return pair_in(redeem_publicly(gatebell, client, code))
+    return parse_token_pair(redeem_publicly(gatebell, client, code))
 
 
 def refresh(
@@ -225,14 +225,14 @@ def token_info(gatebell: LiveGatebell, token: str) -> requests.Response:
     )
 
 
-def is_live(gatebell: LiveGatebell, access_token: str) -> bool:
+def is_token_valid(gatebell: LiveGatebell, access_token: str) -> bool:
     """Return whether an access token is valid."""
     status = token_info(gatebell, access_token).status_code
     assert status in {200, 401}
     return status == 200
 
 
-def told(answer: requests.Response) -> str:
+def read_error_text(answer: requests.Response) -> str:
     """Return the text of a response without its request id, which differs each time."""
     return answer.text.replace(answer.headers["X-Request-Id"], "this one")
 

@@ -50,7 +50,7 @@ class State:
         #: Index of the application's secret that the client sends; None if it sends none.
         self.sent_secret: int | None = 0
         self.headers: dict[str, str] = {}
-        #: Whether the credential was issued to another application.
+        #: True if the credential was issued to another application.
         self.is_foreign = False
         self.credential_keyring = KEYRING
         self.prover: Prover | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import requests
 
 from tests.support.accounts.people import ClientCredentials
-from tests.support.oauth.oauth_wire import Changes, ask, decide
+from tests.support.oauth.oauth_wire import Changes, open_authorization, submit_decision
 from tests.support.service.live import LiveGatebell
 
 
@@ -17,10 +17,12 @@ class Visit:
     browser: requests.Session
     client: ClientCredentials
 
-    def ask(self, **changes: Changes) -> requests.Response:
+    def open_authorization(self, **changes: Changes) -> requests.Response:
         """Open the authorization URL of the application."""
-        return ask(self.browser, self.gatebell, self.client, **changes)
+        return open_authorization(self.browser, self.gatebell, self.client, **changes)
 
-    def decide(self, page: requests.Response, decision: str = "authorize") -> requests.Response:
+    def submit_decision(
+        self, page: requests.Response, decision: str = "authorize"
+    ) -> requests.Response:
         """Press a button of the consent page."""
-        return decide(self.browser, page, decision)
+        return submit_decision(self.browser, page, decision)

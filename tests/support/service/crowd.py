@@ -13,7 +13,7 @@ Returned = TypeVar("Returned")
 Send = Callable[[requests.Session], requests.Response]
 
 
-def together(actions: Sequence[Callable[[], Returned]]) -> list[Returned]:
+def run_simultaneously(actions: Sequence[Callable[[], Returned]]) -> list[Returned]:
     """Run all actions at the same moment."""
     barrier = Barrier(len(actions))
 
@@ -25,7 +25,7 @@ def together(actions: Sequence[Callable[[], Returned]]) -> list[Returned]:
         return list(pool.map(act, actions))
 
 
-def sent_together(gatebell: LiveGatebell, sends: Sequence[Send]) -> list[requests.Response]:
+def send_simultaneously(gatebell: LiveGatebell, sends: Sequence[Send]) -> list[requests.Response]:
     """Send all requests at the same moment, each on its own connection, which is already open."""
     barrier = Barrier(len(sends))
 

@@ -17,7 +17,7 @@ _OF_ONE_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "date"
 class PathProxy:
     """Forwards requests below `/gate` of 127.0.0.1 to a port, and records other requests."""
 
-    #: Whether the proxy keeps the path or removes it.
+    #: True if the proxy forwards the path unchanged. Otherwise, the proxy removes the prefix.
     keeps_path: bool
     #: Port of the service; set before the first request.
     target: int = 0

@@ -3,8 +3,8 @@
 import socket
 from random import SystemRandom
 
-#: Ports below those of clients (from 32,768 on Linux, from 49,152 on macOS): otherwise a client may
-#: take one before the server listens.
+#: Ports below the range of clients (from 32,768 on Linux, from 49,152 on macOS), so that no client
+#: takes the port before the server listens.
 _PORTS = range(15_000, 32_000)
 _random = SystemRandom()
 

@@ -1,4 +1,4 @@
-"""A TLS server with arbitrary settings, which sends a word on each connection."""
+"""A TLS server with configurable settings, which sends a word on each connection."""
 
 import socket
 import ssl

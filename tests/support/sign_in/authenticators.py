@@ -22,10 +22,10 @@ def base64url(raw: bytes) -> str:
 
 @dataclass
 class Authenticator:
-    """A security key with one passkey; it counts its uses unless `counts` is false."""
+    """A security key with one passkey. It counts its uses unless `counts` is false."""
 
     origin: str
-    #: Whether it verifies the user with a PIN or a finger.
+    #: True if the security key verifies the user with a PIN or a fingerprint.
     verifies: bool = True
     counts: bool = True
     uses: int = 0

@@ -44,7 +44,7 @@ class FakeProvider:
     sign: Callable[[dict[str, Any]], str] | None = None
     #: Refresh token; None if the provider issues none.
     refresh_token: str | None = None
-    #: Whether responses to refresh requests contain an ID token.
+    #: True if responses to refresh requests contain an ID token.
     gives_id_tokens: bool = True
     #: Additional claims at userinfo.
     userinfo: dict[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class FakeProvider:
     verifiers: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def begin_anew(self) -> None:
+    def reset_mistakes(self) -> None:
         """Reset all deliberate mistakes."""
         self.claims, self.metadata, self.answers, self.userinfo = {}, {}, {}, {}
         self.sign = self.refresh_token = None
@@ -251,7 +251,7 @@ def ask_to_sign_in(
     return submit(browser, page, form_to(page, f"/users/auth/{slug}"))
 
 
-def come_back(browser: requests.Session, url: str) -> requests.Response:
+def open_response_url(browser: requests.Session, url: str) -> requests.Response:
     """Open the URL of a response without following redirects."""
     return browser.get(url, allow_redirects=False)
 
@@ -272,7 +272,7 @@ def sign_in_through(
     assert begun.headers["Location"].startswith(f"{provider.url}{provider.authorize}?"), (
         begun.headers
     )
-    return come_back(browser, provider.response_to(begun.headers["Location"], **changes))
+    return open_response_url(browser, provider.response_to(begun.headers["Location"], **changes))
 
 
 def landing_page(browser: requests.Session, answer: requests.Response) -> requests.Response:
@@ -287,7 +287,7 @@ def last_failure(gatebell: LiveGatebell, slug: str) -> str:
     return str(event.details["reason"])
 
 
-def number_of(gatebell: LiveGatebell, slug: str) -> str:
+def find_provider_id(gatebell: LiveGatebell, slug: str) -> str:
     """Return the id of a provider."""
     listed = gatebell.cli("identity-providers", "list")["identity_providers"]
     return next(str(each["id"]) for each in listed if each["slug"] == slug)

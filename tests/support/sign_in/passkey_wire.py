@@ -23,7 +23,7 @@ def csrf_of(page: requests.Response) -> str:
     return form_with(page, "csrf_token").value("csrf_token")
 
 
-def question(
+def request_passkey_options(
     browser: requests.Session, page: requests.Response, path: str, **more: str
 ) -> dict[str, Any]:
     """Request the options for the authenticator, as the script of the page does."""
@@ -47,7 +47,7 @@ def add(
 ) -> requests.Response:
     page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": name, "current_password": person.password}
-    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    asked = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
     return send(browser, page, f"{PASSKEYS}/new", key.make(asked), name=name)
 
 
@@ -64,16 +64,16 @@ def after_password(
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
     """Submit the password, and request the options for the second step."""
     browser, page = give_password(gatebell, person)
-    return browser, page, question(browser, page, f"{TWO_FACTOR}/passkey.json")
+    return browser, page, request_passkey_options(browser, page, f"{TWO_FACTOR}/passkey.json")
 
 
-def at_the_door(
+def request_sign_in_options(
     gatebell: LiveGatebell, **query: str
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
     """Open the sign-in page and request the options for any passkey."""
     browser = gatebell.http()
     page = browser.get(gatebell.url + SIGN_IN, params=query)
-    return browser, page, question(browser, page, f"{SIGN_IN}/passkey.json")
+    return browser, page, request_passkey_options(browser, page, f"{SIGN_IN}/passkey.json")
 
 
 def rows(gatebell: LiveGatebell) -> list[tuple[bytes, int, str]]:

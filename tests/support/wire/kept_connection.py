@@ -19,7 +19,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def asked(path: str, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
+def build_request_head(path: str, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
     """Return the headers of a request, which is complete if no body follows."""
     head = (f"{method} {path} HTTP/{version}", "Host: localhost", *lines, "", "")
     return "\r\n".join(head).encode("latin-1")
@@ -46,7 +46,7 @@ class KeptConnection:
 
     def get(self, path: str, *lines: str) -> Answer:
         """Send a GET request, and return the response."""
-        self.socket.sendall(asked(path, *lines))
+        self.socket.sendall(build_request_head(path, *lines))
         return self.answer()
 
     def answer(self, *, to: str = "GET") -> Answer:

@@ -132,7 +132,7 @@ def filled(app: Flask) -> Flask:
         *("--redirect-uri", "https://client.example/callback"),
     )
     with app.app_context():
-        # Search words and daily counts take long; the statements add those that are needed.
+        # Triggers for search words and daily counts take long, so statements add the rows instead.
         db.session.execute(text("SET LOCAL session_replication_role = replica"))
         for statement in _FILLED:
             db.session.execute(text(statement), {"count": _MANY})

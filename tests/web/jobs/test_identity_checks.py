@@ -36,7 +36,7 @@ from tests.support.sign_in.openid_provider import (
     Answer,
     FakeProvider,
     add_provider,
-    number_of,
+    find_provider_id,
     running_provider,
     sign_in_through,
 )
@@ -246,7 +246,7 @@ def test_locked_users_and_disabled_providers_are_not_checked(
             service, person_of(provider), EventKind.IDENTITY_CONNECTED
         )
     }
-    service.cli("identity-providers", "change", number_of(service, slug), "--no-active")
+    service.cli("identity-providers", "change", find_provider_id(service, slug), "--no-active")
     check_after(service, provider, HOUR)
     assert provider.asked == []
 

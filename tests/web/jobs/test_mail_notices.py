@@ -13,7 +13,7 @@ from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -155,7 +155,7 @@ def test_concurrent_workers_write_and_send_each_message_once(outbox: Outbox) -> 
         outbox.write()
         outbox.send()
 
-    together([work] * 4)
+    run_simultaneously([work] * 4)
     outbox.send()
 
     told = sorted(address for each in outbox.mailbox.recipients for address in each)

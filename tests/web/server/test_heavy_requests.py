@@ -18,7 +18,7 @@ from tests.faults.processes import heavy_processes, is_held, wait_until, web_pro
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.wire.kept_connection import Answer, KeptConnection, asked
+from tests.support.wire.kept_connection import Answer, KeptConnection, build_request_head
 from web.server.heavy_requests import MAX_WAITING_REQUESTS, HeavyProcess
 
 #: Number of body bytes that make a request heavy.
@@ -93,7 +93,9 @@ def posted(endpoint: Endpoint, body: bytes, *lines: str) -> bytes:
     """Return a request with a body, with a Content-Length unless lines are given."""
     told = lines or (f"Content-Length: {len(body)}",)
     key = f"Authorization: Bearer {endpoint.key}"
-    return asked(endpoint.path, f"Content-Type: {JSON}", key, *told, method="POST") + body
+    return (
+        build_request_head(endpoint.path, f"Content-Type: {JSON}", key, *told, method="POST") + body
+    )
 
 
 def stored(live: LiveGatebell, endpoint: Endpoint) -> list[str]:
@@ -106,7 +108,7 @@ def stored(live: LiveGatebell, endpoint: Endpoint) -> list[str]:
 def check() -> bytes:
     body = json.dumps({"name": "a.sh", "content": "curl https://x.example/api/v4/users"}).encode()
     lines = (f"Content-Type: {JSON}", f"Content-Length: {len(body)}")
-    return asked(CHECK, *lines, method="POST") + body
+    return build_request_head(CHECK, *lines, method="POST") + body
 
 
 def test_the_heavy_process_answers_only_heavy_requests(
@@ -119,7 +121,7 @@ def test_the_heavy_process_answers_only_heavy_requests(
         posted(endpoint, alert("large")),
         posted(metrics, many),
         *(
-            asked(path, signed)
+            build_request_head(path, signed)
             for path in (
                 f"{page}?search=large",
                 "/-/alerts?search=large",
@@ -131,7 +133,11 @@ def test_the_heavy_process_answers_only_heavy_requests(
         check(),
     ]
     with held_heavy_process(live), asking(live, *heavy) as clients:
-        light = [posted(endpoint, alert("small", 9)), asked("/users/sign_in"), asked("/healthz")]
+        light = [
+            posted(endpoint, alert("small", 9)),
+            build_request_head("/users/sign_in"),
+            build_request_head("/healthz"),
+        ]
         with asking(live, *light) as others:
             assert [each.answer().status for each in others] == [200] * len(light)
         assert not are_answered(clients)
@@ -152,7 +158,11 @@ def test_the_heavy_process_answers_like_a_web_process(
         assert whole.headers["content-type"].startswith("text/csv")
         assert whole.headers["transfer-encoding"] == "chunked"
         assert whole.headers["x-request-id"]
-        requests = asked(path, signed, method="HEAD") + asked("/healthz") + asked(path, signed)
+        requests = (
+            build_request_head(path, signed, method="HEAD")
+            + build_request_head("/healthz")
+            + build_request_head(path, signed)
+        )
         connection.socket.sendall(requests)
         assert connection.answer(to="HEAD").headers["content-type"].startswith("text/csv")
         assert connection.answer().headers["content-type"] == "application/json"
@@ -201,7 +211,7 @@ def test_a_client_that_disconnects_during_a_download_leaves_no_open_file(
 ) -> None:
     (pid,) = heavy_processes(live)
     path, signed = f"/{endpoint.project}/-/alerts/export.csv?status=all", cookie(live)
-    request = asked(path, signed)
+    request = build_request_head(path, signed)
     with asking(live, *[request] * 8) as clients:
         assert [each.answer().status for each in clients] == [200] * 8
     with asking(live, *[request] * 8) as clients:  # They open what the process keeps open.
@@ -254,7 +264,7 @@ def is_to_be_repeated(answer: Answer) -> bool:
 def test_requests_beyond_the_queue_limit_have_to_be_repeated(live: LiveGatebell) -> None:
     with held_heavy_process(live), asking(live, *[check()] * MAX_WAITING_REQUESTS) as waiting:
         assert not are_answered(waiting)
-        with asking(live, check(), asked("/healthz")) as (refused, light):
+        with asking(live, check(), build_request_head("/healthz")) as (refused, light):
             assert is_to_be_repeated(refused.answer())
             assert light.answer().status == 200
         (pid,) = heavy_processes(live)
@@ -322,7 +332,7 @@ def test_signals_do_not_change_the_number_of_processes(new_service: NewService) 
         for told, number in enumerate((signal.SIGTTOU, signal.SIGTTIN), start=1):
             os.kill(live.pid, number)
             wait_until(partial(is_logged, live, "set WEB_CONCURRENCY", told))
-        with asking(live, check(), asked("/healthz")) as clients:
+        with asking(live, check(), build_request_head("/healthz")) as clients:
             assert [each.answer().status for each in clients] == [200, 200]
         assert (heavy_processes(live), web_processes(live)) == before
 

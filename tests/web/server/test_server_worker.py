@@ -12,7 +12,7 @@ import pytest
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
-from tests.support.wire.kept_connection import KeptConnection, asked
+from tests.support.wire.kept_connection import KeptConnection, build_request_head
 
 CROWD = 20
 CSS = "/static/css/base.css"
@@ -37,7 +37,7 @@ def test_a_head_and_its_body_arrive_together(live: LiveGatebell) -> None:
 def test_pipelined_requests_are_answered_in_order(live: LiveGatebell) -> None:
     paths = ["/healthz", CSS, "/", "/users/sign_in"] * 3
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(b"".join(asked(path) for path in paths))
+        connection.socket.sendall(b"".join(build_request_head(path) for path in paths))
         answers = [connection.answer() for _ in paths]
     kinds = [(each.status, each.headers["content-type"].partition(";")[0]) for each in answers]
     page, css = "text/html", "text/css"
@@ -48,7 +48,9 @@ def test_head_requests_keep_the_connection_open(live: LiveGatebell) -> None:
     with KeptConnection(live.port) as connection:
         for path in (CSS, "/healthz"):
             whole = connection.get(path)
-            connection.socket.sendall(asked(path, method="HEAD") + asked(path))
+            connection.socket.sendall(
+                build_request_head(path, method="HEAD") + build_request_head(path)
+            )
             head = connection.answer(to="HEAD")
             assert head.headers["content-length"] == str(len(whole.body))
             assert connection.answer().body == whole.body
@@ -85,7 +87,7 @@ def _cookie_of_alice(live: LiveGatebell) -> str:
 def test_the_connection_of_an_http_1_0_client_is_closed(live: LiveGatebell, path: str) -> None:
     with KeptConnection(live.port) as kept, KeptConnection(live.port) as old:
         new = kept.get(path)
-        old.socket.sendall(asked(path, version="1.0"))
+        old.socket.sendall(build_request_head(path, version="1.0"))
         answer = old.answer()
         assert (answer.status, len(answer.body)) == (new.status, len(new.body))
         assert answer.headers["connection"] == "close"
@@ -112,10 +114,10 @@ def _ask(connection: KeptConnection, times: int) -> list[int]:
 def _ask_until(over: Event, connection: KeptConnection) -> int:
     # The server always has the next requests already.
     ahead = 9
-    connection.socket.sendall(asked("/healthz") * ahead)
+    connection.socket.sendall(build_request_head("/healthz") * ahead)
     while not over.is_set():
         assert connection.answer().status == 200
-        connection.socket.sendall(asked("/healthz"))
+        connection.socket.sendall(build_request_head("/healthz"))
     return {connection.answer().status for _ in range(ahead)}.pop()
 
 
@@ -132,10 +134,10 @@ def test_idle_connections_do_not_block_others(live: LiveGatebell) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        asked("/users/sign_in"),
-        asked("/users/sign_in") * 9,
-        asked(CSS)[:-2],
-        asked("/oauth/token", "Content-Length: 99", method="POST") + b"grant_type",
+        build_request_head("/users/sign_in"),
+        build_request_head("/users/sign_in") * 9,
+        build_request_head(CSS)[:-2],
+        build_request_head("/oauth/token", "Content-Length: 99", method="POST") + b"grant_type",
     ],
     ids=["an answer", "answers", "in a head", "in a body"],
 )
@@ -151,12 +153,12 @@ def test_clients_that_vanish_do_not_block_the_server(live: LiveGatebell, said: b
 
 @pytest.mark.parametrize("coding", ["Content-Length: {size}", "Transfer-Encoding: chunked"])
 def test_an_unread_body_is_not_parsed_as_the_next_request(live: LiveGatebell, coding: str) -> None:
-    hidden = asked("/users/sign_in")
-    head = asked("/healthz", coding.format(size=len(hidden)), method="POST")
+    hidden = build_request_head("/users/sign_in")
+    head = build_request_head("/healthz", coding.format(size=len(hidden)), method="POST")
     is_chunked = "chunked" in coding
     body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden) if is_chunked else hidden
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall((head + body + asked("/")) * 2)
+        connection.socket.sendall((head + body + build_request_head("/")) * 2)
         statuses = [connection.answer().status for _ in range(4)]
         assert statuses == [405, 302] * 2
         assert connection.get("/healthz").status == 200
@@ -166,7 +168,7 @@ def test_a_client_that_expects_100_continue_gets_it(live: LiveGatebell) -> None:
     lines = ("Content-Type: application/x-www-form-urlencoded", "Content-Length: 12")
     with KeptConnection(live.port) as connection:
         for _ in range(2):
-            head = asked("/oauth/token", *lines, "Expect: 100-continue", method="POST")
+            head = build_request_head("/oauth/token", *lines, "Expect: 100-continue", method="POST")
             connection.socket.sendall(head)
             assert connection.answer().status == 100
             connection.socket.sendall(b"grant_type=x")
@@ -177,10 +179,15 @@ def test_a_client_that_expects_100_continue_gets_it(live: LiveGatebell) -> None:
     ("said", "status"),
     [
         (b"no request\r\n\r\n", 400),
-        (asked("/oauth/token", "Content-Length: many", method="POST"), 400),
-        (asked(f"/api/v4/user?{'x' * 9_000}"), 414),
-        (asked("/acme/shop/alerts/notify.json", f"X-Long: {'x' * 20_000}", method="POST"), 431),
-        (asked("/oauth/token", "Expect: the unexpected", method="POST"), 417),
+        (build_request_head("/oauth/token", "Content-Length: many", method="POST"), 400),
+        (build_request_head(f"/api/v4/user?{'x' * 9_000}"), 414),
+        (
+            build_request_head(
+                "/acme/shop/alerts/notify.json", f"X-Long: {'x' * 20_000}", method="POST"
+            ),
+            431,
+        ),
+        (build_request_head("/oauth/token", "Expect: the unexpected", method="POST"), 417),
     ],
     ids=["no request", "no length", "address", "header", "expectation"],
 )
@@ -188,7 +195,7 @@ def test_invalid_http_is_rejected_in_json_and_the_connection_is_closed(
     live: LiveGatebell, said: bytes, status: int
 ) -> None:
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(asked("/healthz") + said)
+        connection.socket.sendall(build_request_head("/healthz") + said)
         assert connection.answer().status == 200
         answer = connection.answer()
         assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
@@ -205,7 +212,7 @@ def test_a_page_url_that_is_too_long_is_answered_with_an_error_page(
     live: LiveGatebell, path: str, length: int
 ) -> None:
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(asked(f"{path}?state={'x' * length}"))
+        connection.socket.sendall(build_request_head(f"{path}?state={'x' * length}"))
         answer = connection.answer()
         assert answer.status == 414
         assert answer.headers["content-type"].startswith("text/html")
@@ -229,9 +236,9 @@ def test_a_page_url_that_is_too_long_is_answered_with_an_error_page(
 def test_contradictory_transfer_codings_cannot_hide_a_request(
     live: LiveGatebell, lines: tuple[str, ...]
 ) -> None:
-    head = asked("/oauth/token", *lines, method="POST")
+    head = build_request_head("/oauth/token", *lines, method="POST")
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(head + b"0\r\n\r\n" + asked("/healthz"))
+        connection.socket.sendall(head + b"0\r\n\r\n" + build_request_head("/healthz"))
         assert connection.answer().status in {400, 501}
         assert connection.rest() == b""
 
@@ -240,7 +247,9 @@ def test_contradictory_transfer_codings_cannot_hide_a_request(
 def test_a_body_that_violates_http_is_rejected_in_json(live: LiveGatebell) -> None:
     lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(asked("/oauth/token", *lines, method="POST") + b"no size\r\n")
+        connection.socket.sendall(
+            build_request_head("/oauth/token", *lines, method="POST") + b"no size\r\n"
+        )
         answer = connection.answer()
         assert (answer.status, json.loads(answer.body)["error"]) == (400, "invalid_request")
         assert connection.rest() == b""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.service.plain_app import LONG
 from tests.support.service.plain_server import PlainServer, running_plain_server
-from tests.support.wire.kept_connection import KeptConnection, asked
+from tests.support.wire.kept_connection import KeptConnection, build_request_head
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,11 @@ def own(tmp_path: Path) -> Iterator[PlainServer]:
 @pytest.mark.parametrize("path", ["/long", "/file"])
 def test_a_long_response_arrives_complete(plain: PlainServer, path: str) -> None:
     with KeptConnection(plain.port) as connection:
-        connection.socket.sendall(asked(path, method="HEAD") + asked(path) * 2 + asked("/short"))
+        connection.socket.sendall(
+            build_request_head(path, method="HEAD")
+            + build_request_head(path) * 2
+            + build_request_head("/short")
+        )
         assert connection.answer(to="HEAD").headers["content-length"] == str(len(LONG))
         assert [connection.answer().body for _ in range(3)] == [LONG, LONG, b"short"]
 
@@ -42,7 +46,9 @@ def test_an_answer_without_a_body_is_sent(plain: PlainServer) -> None:
 
 def test_a_response_that_fails_midway_is_cut_without_a_last_chunk(plain: PlainServer) -> None:
     with KeptConnection(plain.port) as connection:
-        connection.socket.sendall(asked("/breaks-later") + asked("/short"))
+        connection.socket.sendall(
+            build_request_head("/breaks-later") + build_request_head("/short")
+        )
         head, _, body = connection.rest().partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
         assert body == b"6\r\nso far\r\n"
@@ -51,7 +57,7 @@ def test_a_response_that_fails_midway_is_cut_without_a_last_chunk(plain: PlainSe
 def test_a_partly_received_request_is_answered_during_shutdown(own: PlainServer) -> None:
     with KeptConnection(own.port) as slow, KeptConnection(own.port) as busy:
         assert {slow.get("/short").status, busy.get("/short").status} == {200}
-        slow.socket.sendall(asked("/short")[:-2])
+        slow.socket.sendall(build_request_head("/short")[:-2])
         own.process.terminate()
         while (last := busy.get("/short")).headers["connection"] == "keep-alive":
             assert last.body == b"short"
@@ -82,7 +88,7 @@ def test_a_busy_client_does_not_keep_a_web_process_alive_after_its_server_died(
 def _ask_for_ever(connection: KeptConnection) -> None:
     with suppress(OSError):
         while True:
-            connection.socket.sendall(asked("/short") * 99)
+            connection.socket.sendall(build_request_head("/short") * 99)
 
 
 @pytest.mark.long
@@ -98,7 +104,7 @@ def test_connections_that_are_closing_do_not_block_others(plain: PlainServer) ->
         first, *others = [opened.enter_context(KeptConnection(plain.port)) for _ in range(40)]
         assert {each.get("/short").status for each in (first, *others)} == {200}
         for each in others:
-            each.socket.sendall(asked("/short", "Connection: close"))
+            each.socket.sendall(build_request_head("/short", "Connection: close"))
         assert {each.answer().status for each in others} == {200}
         # The server closes these connections; the clients do not.
         assert first.get("/short").body == b"short"

@@ -7,7 +7,7 @@ from web.access.bearer_token import PRIVATE_TOKEN_HEADER
 
 
 def build_security_schemes(base_url: str) -> dict[str, Any]:
-    """Return the security schemes of the description."""
+    """Return the security schemes of the OpenAPI description."""
     scopes = {scope.name: scope.description for scope in SCOPES}
     return {
         "oauth2": {

@@ -379,7 +379,10 @@ def _is_key_restored(manifest: Manifest, settings: Settings) -> bool:
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
-    """Raise ConflictError if the restore would overwrite data or the service is running."""
+    """Check that the restore overwrites no data, and that the service is not running.
+
+    Raise ConflictError otherwise. With `may_replace`, the restore may overwrite data.
+    """
     targets = sqlite if settings.uses_sqlite else postgres
     if not targets.has_tables(settings):
         return

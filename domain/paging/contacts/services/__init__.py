@@ -1,1 +1,1 @@
-"""Messaging services whose contacts are entered as fields."""
+"""Messaging services, whose contacts users enter in the fields of a form."""

@@ -1,4 +1,4 @@
-"""Messaging services, and the conversion of their fields to and from Apprise URLs."""
+"""Messaging services, and the conversion between the values of their fields and Apprise URLs."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from domain.paging.notifications.contact_types.base import ContactType
 
 
 class ServiceKind(LabeledEnum):
-    """The kind of a messaging service. Pages group services by it."""
+    """The kind of a messaging service, by which pages group the services."""
 
     PUSH = "push", "Push notifications"
     TEXT = "text", "Text messages"
@@ -27,18 +27,18 @@ class ServiceField:
 
     name: str
     label: str
-    #: Noun phrase for the value that follows the words “Enter” and “This is not”.
+    #: Noun phrase for the value, such as `a topic`, which error messages contain.
     noun: str
     #: Example that shows the format of a value.
     example: str
-    #: Regular expression for the whole value. Its named groups are the parts in the service's URL.
+    #: Regular expression for the complete value. Its named groups are parts of the service's URL.
     pattern: str
-    #: Value with its parts in braces, if it has several parts.
+    #: Template of the value, with its parts in braces. Empty if the value is the only part.
     shape: str = ""
     help: str = ""
     #: Input mode on phones.
     kind: Literal["text", "url", "tel"] = "text"
-    #: True if the value is never shown again.
+    #: True if the stored value is never shown.
     is_secret: bool = False
     is_optional: bool = False
     default: str = ""
@@ -57,7 +57,7 @@ class ServiceField:
         found = re.fullmatch(pattern, value)
         if found is None:
             end = "" if self.example.endswith("…") else "."
-            message = f"This is not {self.noun}: it looks like {self.example}{end}"
+            message = f"This is not {self.noun}. Expected format: {self.example}{end}"
             raise InvalidError(message, field=self.name)
         return found.groupdict("")
 
@@ -66,7 +66,7 @@ class ServiceField:
 class MessagingService:
     """A messaging service, such as those in `domain/paging/contacts/services/services.toml`.
 
-    The first field is the address, at which pages show problems of the complete URL.
+    Pages show errors of the complete URL at the first field.
     """
 
     #: Name in URLs of pages.
@@ -74,7 +74,7 @@ class MessagingService:
     name: str
     letters: str
     kind: ServiceKind
-    #: Sentence about the requirements of the service.
+    #: Sentence that describes the requirements of the service.
     needs: str
     #: URL and name of the page where the provider explains the service.
     link: tuple[str, str] | None = None
@@ -84,13 +84,13 @@ class MessagingService:
     type: ContactType = APPRISE
     #: Schemes of Apprise URLs of this service.
     schemes: Collection[str] = ()
-    #: Regular expression for other URLs of the service, and the usual URL that replaces them.
+    #: Regular expression for another form of the URL, and the replacement in the form of `url`.
     alternative: tuple[str, str] | None = None
-    #: True if Apprise sends only those query parameters that are marked with a hyphen.
+    #: True if query parameters need a hyphen as a prefix, without which Apprise does not send them.
     marks_query: bool = False
 
     def build_url(self, values: Mapping[str, str]) -> str:
-        """Return the Apprise URL, or another address, for the values of the fields.
+        """Return the address that consists of the values, usually an Apprise URL.
 
         Raise InvalidError for the first field with a missing or malformed value.
         """
@@ -103,7 +103,7 @@ class MessagingService:
         return re.sub(r"([?&])(?!-)", r"\1-", url) if self.marks_query else url
 
     def parse_url(self, url: str) -> Mapping[str, str] | None:
-        """Return the values of the fields for a URL, or None if the fields cannot express it."""
+        """Return the values of the fields for a URL, or None if the fields cannot represent it."""
         if self.alternative is not None:
             url = re.sub(*self.alternative, url)
         if self.marks_query and re.search("[?&](?!-)", url):
@@ -133,9 +133,10 @@ class MessagingService:
         return re.compile(text)
 
     def keep_secrets(self, entered: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
-        """Return the entered values, with stored secrets in place of empty ones.
+        """Return the entered values. Secrets that were left empty keep their stored values.
 
-        Raise InvalidError for a secret that would be sent to another server than before.
+        Raise InvalidError for such a secret if a URL has changed, because the secret would be sent
+        to another server.
         """
         values = dict(entered)
         urls = [each for each in self.fields if each.kind == "url" and not each.is_secret]

@@ -1,4 +1,4 @@
-"""The messaging services of this release, with functions that find them."""
+"""Lists and finds the messaging services that contacts can use."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,8 @@ def _build_plain_service(contact_type: ContactType) -> MessagingService:
 
 _SERVICES = tuple(_load_services())
 _PLAIN_SERVICES = {each.name: _build_plain_service(each) for each in CONTACT_TYPES}
-#: Services by their names in URLs. Contacts of a type without an example are not entered in forms.
+#: Services by their names in URLs. Types without an example are omitted, because users do not enter
+#: their addresses.
 SERVICES: Mapping[str, MessagingService] = {
     each.slug: each for each in (*_SERVICES, *_PLAIN_SERVICES.values()) if each.type.example
 }
@@ -78,7 +79,7 @@ def search_services(text: str) -> list[tuple[ServiceKind, list[MessagingService]
 
 
 def find_service(type_name: str, shown: str) -> MessagingService:
-    """Return the service of a contact from its type and the shown part of its address."""
+    """Return the service of a contact, given its type and the visible part of its address."""
     scheme = shown.partition(":")[0]
     of_type = (each for each in _SERVICES if each.type.name == type_name)
     found = next((each for each in of_type if scheme in each.schemes), None)

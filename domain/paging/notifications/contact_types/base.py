@@ -92,7 +92,7 @@ class ContactTransports(Protocol):
     def send_push(
         self, subscription: PushSubscription, content: MessageContent, attempt_id: int
     ) -> SendProblem | None:
-        """Send a notification to a browser; return the problem, or None."""
+        """Send a notification to a browser. Return the problem, or None on success."""
         ...
 
     def prepare_apprise(self) -> None:
@@ -122,7 +122,7 @@ class ContactType(ABC):
     #: mail server is configured. Failures may be caused by the mail server rather than the contact.
     #: The server's response may be shown to the user who added the address.
     uses_mail_server: ClassVar[bool] = False
-    #: False if users do not enter an address, since a browser registers itself.
+    #: True if users enter the address. False for browsers, which register themselves.
     is_entered: ClassVar[bool] = True
 
     @abstractmethod

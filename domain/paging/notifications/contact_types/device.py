@@ -1,4 +1,4 @@
-"""Contacts that are browsers, which show pages as notifications."""
+"""The contact type of browsers, which show pages as notifications."""
 
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.base import (
@@ -16,17 +16,17 @@ from domain.paging.notifications.push_subscriptions import (
 
 
 class DeviceContactType(ContactType):
-    """Contact type for browsers that subscribed to push messages (RFC 8030)."""
+    """Contact type of browsers that are subscribed to push messages (RFC 8030)."""
 
     name = "device"
     label, plural = "This device", "Devices"
     address_words = "a push subscription"
     example = ""
-    help = "A notification of a browser or an installed app."
+    help = "Notifications in a browser or in the installed app."
     is_entered = False
 
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Validate and return the subscription of a browser as JSON.
+        """Validate the JSON of a push subscription, and return its address.
 
         Raise InvalidError if the subscription is invalid.
         """
@@ -36,7 +36,7 @@ class DeviceContactType(ContactType):
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send a notification to a browser; return the problem, or None."""
+        """Send a notification to a browser. Return the problem, or None on success."""
         try:
             subscription = parse_push_subscription(delivery.address)
         except InvalidError as error:
@@ -48,7 +48,7 @@ DEVICE = DeviceContactType()
 
 
 def build_device_address(subscription: PushSubscription) -> ContactAddress:
-    """Return the address of a browser."""
+    """Return the contact address for a push subscription."""
     url = subscription.url
     return ContactAddress(
         type=DEVICE, clear=subscription.serialize(), shown=url.host, lane=url.authority

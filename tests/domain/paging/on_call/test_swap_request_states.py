@@ -33,7 +33,7 @@ def read_table() -> dict[tuple[str, str, Party | None], str]:
 
 
 TABLE = read_table()
-_CLOCK = "the first of both shifts starts"
+_CLOCK = "the earlier shift starts"
 _EVENTS = st.tuples(
     st.sampled_from(["accept", "decline", "withdraw"]),
     st.sampled_from(list(Party)),

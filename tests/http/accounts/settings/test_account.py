@@ -23,7 +23,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import get_event_about_user
-from tests.support.oauth.oauth_wire import ask, machine, refresh
+from tests.support.oauth.oauth_wire import machine, open_authorization, refresh
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import is_signed_in
 from tests.support.wire.html_forms import form_with, submit
@@ -200,7 +200,7 @@ def test_a_password_change_ends_other_access_if_requested(
     again = refresh(gatebell, access.client, access.pair.refresh)
     assert again.status_code == (200 if left[0] else 400)
     # Applications of signed-out users show the consent page before they get access again.
-    assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
+    assert (open_authorization(browser, gatebell, access.client).status_code == 302) == left[0]
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ from tests.support.mail.email_links import (
     request_new_address,
 )
 from tests.support.mail.stored_texts import list_stored_mails
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -353,7 +353,7 @@ def test_only_one_of_parallel_confirmations_succeeds(mailing: LiveGatebell) -> N
     link, browser = find_link(mailing, email), open_browser(mailing, person)
     page = browser.get(link)
     form = form_to(page, link.rpartition("/")[2])
-    answers = together([lambda: submit(browser, page, form)] * 6)
+    answers = run_simultaneously([lambda: submit(browser, page, form)] * 6)
     assert sorted(answer.status_code for answer in answers) == [302] + [404] * 5
     assert read_stored_address(mailing, person) == (email, True)
 

@@ -22,7 +22,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
     FakeProvider,
     add_provider,
-    come_back,
+    open_response_url,
     sign_in_through,
 )
 from tests.support.sign_in.provider_groups import person_of
@@ -45,7 +45,7 @@ def connect(
     page = get(gatebell, browser, f"{SECURITY}/identities/{slug}")
     begun = submit(browser, page, form_to(page, f"/identities/{slug}"))
     assert begun.status_code == 302, begun.text
-    answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+    answer = open_response_url(browser, provider.response_to(begun.headers["Location"]))
     assert (answer.status_code, answer.headers["Location"]) == (302, SECURITY), answer.text
     return get(gatebell, browser, SECURITY)
 
@@ -119,11 +119,11 @@ def test_a_response_connects_only_the_account_that_requested_it(
     response = provider.response_to(begun.headers["Location"])
     # In the meantime, another user signs in with this browser, and with another one.
     for other in (open_browser(gatebell, dora), gatebell.http()):
-        assert come_back(other, response).status_code == 400
+        assert open_response_url(other, response).status_code == 400
     # In the meantime, the browser is signed out from elsewhere.
     with database_of(gatebell) as session:
         session.execute(delete(SignIn).where(SignIn.user_id == find_user_id(gatebell, charlie)))
-    assert come_back(browser, response).status_code == 400
+    assert open_response_url(browser, response).status_code == 400
     with database_of(gatebell) as session:
         mine = select(Identity).where(Identity.subject == provider.person["sub"])
         assert session.scalars(mine).all() == []

@@ -7,13 +7,13 @@ from sqlalchemy import update
 from models import User
 from tests.support.accounts.people import Person, database_of, make_user, open_browser
 from tests.support.oauth.oauth_wire import (
-    ask,
     assert_refused,
     authorization_url,
-    landing,
+    open_authorization,
+    parse_redirect,
     post_token,
+    read_error_text,
     server_application,
-    told,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import SECURITY
@@ -64,7 +64,9 @@ def test_all_pages_open_after_the_password_change(gatebell: LiveGatebell, charli
     words = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
     assert submit(browser, page, form_with(page, "new_password"), **words).status_code == 302
     assert browser.get(f"{gatebell.url}/groups", allow_redirects=False).status_code == 200
-    assert "code" in landing(ask(browser, gatebell, server_application(gatebell)))
+    assert "code" in parse_redirect(
+        open_authorization(browser, gatebell, server_application(gatebell))
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,4 +109,6 @@ def test_a_temporary_password_cannot_be_exchanged_for_a_token(
     form = {"grant_type": "password", "username": charlie.username, "password": charlie.password}
     refused = post_token(gatebell, form)
     assert_refused(refused, "invalid_grant")
-    assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))
+    assert read_error_text(refused) == read_error_text(
+        post_token(gatebell, {**form, "password": "wrong"})
+    )

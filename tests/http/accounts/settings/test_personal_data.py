@@ -42,12 +42,12 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
 from tests.support.oauth.oauth_wire import (
-    ask,
-    decide,
-    landing,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     refresh,
+    submit_decision,
     token_info,
 )
 from tests.support.service.live import LiveGatebell
@@ -75,8 +75,10 @@ class Charlie(Owner):
         super().__init__(gatebell)
         browser = self.browser = open_browser(gatebell, self.person)
         board = self.board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-        code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
-        self.pair = pair_in(redeem(gatebell, board, code))
+        code = parse_redirect(
+            submit_decision(browser, open_authorization(browser, gatebell, board))
+        )["code"]
+        self.pair = parse_token_pair(redeem(gatebell, board, code))
         self.token = make_token(gatebell, self.person, name="nightly").clear
         endpoint = connect(gatebell)
         endpoint.accepted()

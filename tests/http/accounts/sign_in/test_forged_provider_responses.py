@@ -46,8 +46,8 @@ from tests.support.sign_in.openid_provider import (
     FakeProvider,
     add_provider,
     ask_to_sign_in,
-    come_back,
     last_failure,
+    open_response_url,
     running_provider,
     sign_in_through,
     slowly,
@@ -203,13 +203,13 @@ def test_a_provider_response_works_once(
     begun = ask_to_sign_in(gatebell, browser, slug)
     kept = browser.cookies.get_dict()
     response = provider.response_to(begun.headers["Location"])
-    assert_signed_in(come_back(browser, response))
+    assert_signed_in(open_response_url(browser, response))
     # The response works neither again nor with the earlier cookies.
-    assert come_back(browser, response).status_code == 400
+    assert open_response_url(browser, response).status_code == 400
     thief = gatebell.http()
     for name, value in kept.items():
         thief.cookies.set(name, value, domain=cookie_domain(gatebell))
-    page = come_back(thief, provider.response_to(begun.headers["Location"]))
+    page = open_response_url(thief, provider.response_to(begun.headers["Location"]))
     assert_not_signed_in(gatebell, thief, page, "was already completed")
 
 
@@ -222,7 +222,7 @@ def test_a_response_for_another_browser_is_rejected(
     begun = ask_to_sign_in(gatebell, attacker, slug)
     ask_to_sign_in(gatebell, victim, slug)
     for browser in (victim, gatebell.http()):
-        page = come_back(browser, provider.response_to(begun.headers["Location"]))
+        page = open_response_url(browser, provider.response_to(begun.headers["Location"]))
         assert_not_signed_in(gatebell, browser, page, "was started in another browser")
 
 
@@ -269,7 +269,7 @@ def test_a_response_for_one_provider_is_rejected_by_another(
     browser = gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug)
     response = provider.response_to(begun.headers["Location"]).replace(slug, other)
-    assert_not_signed_in(gatebell, browser, come_back(browser, response), "expired")
+    assert_not_signed_in(gatebell, browser, open_response_url(browser, response), "expired")
 
 
 @pytest.mark.rfc("rfc9700-2.1.1-e", "rfc9700-2.1.1-f", "rfc9700-4.4.2.2-a")
@@ -287,7 +287,7 @@ def test_requests_to_the_provider_never_repeat_secret_values(
         f"{gatebell.url}/users/auth/{slug}/callback"
     }
     # The verifier is not part of any URL that the browser visited.
-    assert_signed_in(come_back(browser, provider.response_to(begun[1])))
+    assert_signed_in(open_response_url(browser, provider.response_to(begun[1])))
     (verifier,) = provider.verifiers
     assert len(verifier) >= 43
     assert verifier not in unquote(begun[1])
@@ -365,7 +365,7 @@ def test_invalid_metadata_and_keys_show_an_error_page(
         browser = gatebell.http()
         page = ask_to_sign_in(gatebell, browser, slug)
         if page.status_code == 302:
-            page = come_back(browser, provider.response_to(page.headers["Location"]))
+            page = open_response_url(browser, provider.response_to(page.headers["Location"]))
         assert_not_signed_in(gatebell, browser, page, "could not be verified")
         assert reason in last_failure(gatebell, slug)
 
@@ -448,12 +448,12 @@ def test_a_confirmation_of_identity_needs_a_new_sign_in_at_the_provider(
     for auth_time in (int(time()) - _LONG, None):
         provider.claims = {"auth_time": auth_time}
         begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
-        page = come_back(browser, provider.response_to(begun.headers["Location"]))
+        page = open_response_url(browser, provider.response_to(begun.headers["Location"]))
         assert page.status_code == 400
         assert "did not confirm that you have just signed in" in page.text
     provider.claims = {}
     begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
-    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+    assert_signed_in(open_response_url(browser, provider.response_to(begun.headers["Location"])))
 
 
 def test_a_very_long_return_path_is_kept(
@@ -462,7 +462,7 @@ def test_a_very_long_return_path_is_kept(
     browser, wanted = gatebell.http(), f"/help?search={unique('x' * 6_000)}"
     begun = ask_to_sign_in(gatebell, browser, slug, at=f"/users/sign_in?next={wanted}")
     assert begun.headers["Cache-Control"] == "no-store"
-    back = come_back(browser, provider.response_to(begun.headers["Location"]))
+    back = open_response_url(browser, provider.response_to(begun.headers["Location"]))
     onward = browser.get(gatebell.url + back.headers["Location"], allow_redirects=False)
     assert onward.headers["Location"] == wanted
 

@@ -33,7 +33,7 @@ from tests.support.mail.email_links import (
     read_stored_address,
     request_new_address,
 )
-from tests.support.service.crowd import together
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.sign_in.second_factors import assert_signed_in, give_app
@@ -293,7 +293,7 @@ def test_only_one_of_parallel_uses_of_a_link_sets_the_password(mailing: LiveGate
     new = [generate_random_password() for _ in range(4)]
     browsers = [mailing.http() for _ in new]
     pages = [browser.get(link) for browser in browsers]
-    together(
+    run_simultaneously(
         [
             partial(
                 submit,

@@ -35,8 +35,8 @@ from tests.support.sign_in.openid_provider import (
     CLIENT_SECRET,
     Answer,
     ask_to_sign_in,
+    find_provider_id,
     last_failure,
-    number_of,
     sign_in_through,
 )
 from tests.support.sign_in.provider_groups import new_group, role_of
@@ -240,7 +240,7 @@ def test_an_administrator_can_add_github_and_test_the_connection(
     )
     assert f"{gatebell.url}/users/auth/{slug}/callback" in read_redirected_page(gatebell, answer)
     assert_signed_in(sign_in_through(gatebell, github, slug))
-    page = f"/admin/identity_providers/{number_of(gatebell, slug)}"
+    page = f"/admin/identity_providers/{find_provider_id(gatebell, slug)}"
     assert "Octocats" in read_redirected_page(
         gatebell, submit_form_by_field(gatebell, page, "issuer", title="Octocats")
     )
@@ -256,7 +256,7 @@ def test_an_administrator_can_add_github_and_test_the_connection(
     ):
         github.answers = {"/api/v3": partial(answer_with, status, body)}
         assert words in submit_form_by_ending(gatebell, page, "/test").text
-    gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
+    gatebell.cli("identity-providers", "delete", find_provider_id(gatebell, slug))
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from models import User
 from tests.support.accounts.people import Person, database_of, make_user, try_to_sign_in
-from tests.support.oauth.oauth_wire import assert_refused, post_token, told
+from tests.support.oauth.oauth_wire import assert_refused, post_token, read_error_text
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import give_app
 from tests.support.wire.html_forms import forms_in
@@ -86,7 +86,7 @@ def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tupl
     """Request a token with the password grant, and return the status and the error."""
     form = {"username": person.username, "password": password or person.password}
     answer = post_token(gatebell, {"grant_type": "password", **form})
-    return answer.status_code, told(answer)
+    return answer.status_code, read_error_text(answer)
 
 
 @pytest.mark.spec("B8")
@@ -101,7 +101,10 @@ def test_a_user_with_a_second_factor_is_rejected_like_a_wrong_password(
     assert_refused(refused, "invalid_grant")
     assert "personal access token" in refused.json()["error_description"]
     wrong = post_token(gatebell, {**form, "password": "wrong"})
-    assert (wrong.status_code, told(wrong)) == (refused.status_code, told(refused))
+    assert (wrong.status_code, read_error_text(wrong)) == (
+        refused.status_code,
+        read_error_text(refused),
+    )
     varying = {"Date", "X-Request-Id", "RateLimit-Observed", "RateLimit-Remaining"}
     same = [
         {name: value for name, value in answer.headers.items() if name not in varying}

@@ -20,16 +20,16 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.database.audit_log import get_event_about_user, list_events_about_user
-from tests.support.oauth.oauth_wire import ask, landing, server_application
+from tests.support.oauth.oauth_wire import open_authorization, parse_redirect, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
     FakeProvider,
     add_provider,
     ask_to_sign_in,
-    come_back,
+    find_provider_id,
     landing_page,
     last_failure,
-    number_of,
+    open_response_url,
     running_provider,
     sign_in_through,
 )
@@ -228,7 +228,7 @@ def test_the_sign_in_redirects_only_to_the_requested_local_page(
     ):
         browser = gatebell.http()
         begun = ask_to_sign_in(gatebell, browser, slug, at=f"/users/sign_in?next={asked}")
-        answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+        answer = open_response_url(browser, provider.response_to(begun.headers["Location"]))
         assert_signed_in(answer, lands_on=lands_on)
 
 
@@ -237,11 +237,11 @@ def test_an_application_gets_its_code_after_the_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
-    page = ask(browser, gatebell, server_application(gatebell))
+    page = open_authorization(browser, gatebell, server_application(gatebell))
     begun = submit(browser, page, form_to(page, f"/users/auth/{slug}"))
-    answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+    answer = open_response_url(browser, provider.response_to(begun.headers["Location"]))
     onward = browser.get(urljoin(answer.url, answer.headers["Location"]), allow_redirects=False)
-    assert "code" in landing(onward)
+    assert "code" in parse_redirect(onward)
 
 
 def test_a_session_from_before_the_sign_in_stays_signed_out(
@@ -250,7 +250,7 @@ def test_a_session_from_before_the_sign_in_stays_signed_out(
     browser = gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug)
     fixed = browser.cookies.get_dict()
-    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+    assert_signed_in(open_response_url(browser, provider.response_to(begun.headers["Location"])))
     other = gatebell.http()
     for name, value in fixed.items():
         other.cookies.set(name, value, domain=cookie_domain(gatebell))
@@ -294,8 +294,8 @@ def test_an_inactive_or_unknown_provider_cannot_sign_users_in(
 ) -> None:
     browser = gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug)
-    gatebell.cli("identity-providers", "change", number_of(gatebell, slug), "--no-active")
-    back = come_back(browser, provider.response_to(begun.headers["Location"]))
+    gatebell.cli("identity-providers", "change", find_provider_id(gatebell, slug), "--no-active")
+    back = open_response_url(browser, provider.response_to(begun.headers["Location"]))
     page = browser.get(f"{gatebell.url}/users/sign_in")
     assert (back.status_code, slug in page.text) == (404, False)
     form = form_to(page, "/users/sign_in")
@@ -312,7 +312,7 @@ def test_deleting_a_provider_ends_its_sign_ins_and_keeps_accounts(
     browser = gatebell.http()
     sign_in_through(gatebell, provider, slug, browser)
     user = user_of(gatebell, provider)
-    gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
+    gatebell.cli("identity-providers", "delete", find_provider_id(gatebell, slug))
     assert not is_signed_in(gatebell, browser)
     with database_of(gatebell) as session:
         assert session.get(User, user.id) is not None
@@ -472,5 +472,5 @@ def test_roles_end_when_their_provider_is_deleted(
     slug = with_roles(gatebell, provider, f"sre = {group}: Developer")
     sign_in_with(gatebell, provider, slug, ["sre"])
     person = person_of(provider)
-    gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
+    gatebell.cli("identity-providers", "delete", find_provider_id(gatebell, slug))
     get_event_about_user(gatebell, person, EventKind.MEMBER_REMOVED)

@@ -43,8 +43,15 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import get_event_about_user, list_events_about_user
 from tests.support.mail.email_links import list_messages
-from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem, refresh
-from tests.support.service.crowd import together
+from tests.support.oauth.oauth_wire import (
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    refresh,
+    submit_decision,
+)
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.sign_in.second_factors import code_of, give_app, give_code, give_password
@@ -156,7 +163,9 @@ def a_token(service: LiveGatebell, person: Person) -> None:
 def an_application(service: LiveGatebell, person: Person) -> None:
     client = make_application(service, alice(service))
     browser = open_browser(service, person)
-    code = landing(decide(browser, ask(browser, service, client)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, service, client)))[
+        "code"
+    ]
     assert redeem(service, client, code).status_code == 200
     service.cli("users", "deactivate", person.username)
     service.cli("users", "activate", person.username)
@@ -277,8 +286,14 @@ def test_only_a_sign_in_activates_an_account(service: LiveGatebell) -> None:
     token = make_token(service, person).clear
     client = make_application(service, alice(service))
     browser = open_browser(service, person)
-    pair = pair_in(
-        redeem(service, client, landing(decide(browser, ask(browser, service, client)))["code"])
+    pair = parse_token_pair(
+        redeem(
+            service,
+            client,
+            parse_redirect(submit_decision(browser, open_authorization(browser, service, client)))[
+                "code"
+            ],
+        )
     )
     service.cli("users", "deactivate", person.username)
 
@@ -417,7 +432,7 @@ def test_the_most_recently_active_administrator_is_not_deactivated(
         for _ in range(2):
             for each in administrators:
                 let_time_pass(service, each)
-            together([partial(_answer, service) for _ in range(2)])
+            run_simultaneously([partial(_answer, service) for _ in range(2)])
         states = [state_of(service, each) for each in administrators]
         assert states == ["deactivated", "active", "deactivated"]
         assert list_messages(service, administrators[0].email) == [], "nobody takes email here"

@@ -23,7 +23,7 @@ from tests.support.accounts.people import (
     sign_in,
     signed_in,
 )
-from tests.support.oauth.oauth_wire import assert_refused, post_token, told
+from tests.support.oauth.oauth_wire import assert_refused, post_token, read_error_text
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.authenticators import base64url
@@ -32,11 +32,11 @@ from tests.support.sign_in.passkey_wire import (
     SIGN_IN,
     add,
     after_password,
-    at_the_door,
     authenticator_for,
     csrf_of,
     give_passkey,
-    question,
+    request_passkey_options,
+    request_sign_in_options,
     rows,
     send,
 )
@@ -92,7 +92,7 @@ def test_a_passkey_with_a_huge_attestation_key_is_rejected(
     browser = open_browser(gatebell, charlie)
     page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": charlie.password}
-    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    asked = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
     pem = write_certificate(tmp_path / "maker.pem", rsa_key(8676)).read_bytes()
     statement = {
         "alg": -257,
@@ -131,7 +131,7 @@ def test_passkey_options_name_only_the_signed_in_user(
     browser = open_browser(gatebell, charlie)
     page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": charlie.password}
-    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    asked = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
     assert asked["rp"]["id"] == "localhost"
     assert asked["user"]["name"] == charlie.username
     # The id consists of 32 bytes that are derived from a key.
@@ -139,9 +139,11 @@ def test_passkey_options_name_only_the_signed_in_user(
     assert asked["attestation"] == "none"
     key = authenticator_for(gatebell)
     send(browser, page, f"{PASSKEYS}/new", key.make(asked), name="x")
-    again = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    again = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
     assert [each["id"] for each in again["excludeCredentials"]] == [base64url(key.credential_id)]
-    other = question(*at_the_door(gatebell)[:2], f"{SIGN_IN}/passkey.json")
+    other = request_passkey_options(
+        *request_sign_in_options(gatebell)[:2], f"{SIGN_IN}/passkey.json"
+    )
     assert other["allowCredentials"] == []
     assert other["userVerification"] == "required"
 
@@ -166,7 +168,7 @@ def test_adding_a_passkey_needs_the_password_and_the_current_challenge(
     answer = send(browser, page, f"{PASSKEYS}/new", key.make(forged), name="x")
     assert answer.status_code == 422
     words = {"name": "x", "current_password": charlie.password}
-    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    asked = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
     forms = (key.make(forged), key.make(asked, origin="https://evil.example"), "{}", "")
     for made in forms:
         assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 422
@@ -182,8 +184,8 @@ def test_a_challenge_of_one_sign_in_is_rejected_in_another(
     browser, other = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     page, page_there = (each.get(f"{gatebell.url}{PASSKEYS}/new") for each in (browser, other))
     words = {"name": "x", "current_password": charlie.password}
-    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
-    question(other, page_there, f"{PASSKEYS}/new.json", **words)
+    asked = request_passkey_options(browser, page, f"{PASSKEYS}/new.json", **words)
+    request_passkey_options(other, page_there, f"{PASSKEYS}/new.json", **words)
     made = authenticator_for(gatebell).make(asked)
     assert send(other, page_there, f"{PASSKEYS}/new", made, name="x").status_code == 422
     assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 302
@@ -280,7 +282,7 @@ def test_a_signature_for_another_purpose_is_rejected(
         {"rp_id": "evil.example"},
     )
     for changes in other_things:
-        asked = question(browser, page, f"{TWO_FACTOR}/passkey.json")
+        asked = request_passkey_options(browser, page, f"{TWO_FACTOR}/passkey.json")
         refused = send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked, **changes))
         assert refused.status_code == 422, changes
         assert "not accepted" in refused.text, changes
@@ -364,7 +366,7 @@ def test_a_challenge_of_the_second_step_needs_the_first_step(gatebell: LiveGateb
 @pytest.mark.both_databases
 def test_a_passkey_can_replace_name_and_password(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
-    browser, page, asked = at_the_door(gatebell)
+    browser, page, asked = request_sign_in_options(gatebell)
     answer = send(browser, page, f"{SIGN_IN}/passkey?next=/groups", key.use(asked))
     assert_signed_in(answer, lands_on="/groups")
     assert is_signed_in(gatebell, browser)
@@ -376,7 +378,7 @@ def test_a_sign_in_without_a_password_needs_user_verification(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie, verifies=False)
-    browser, page, asked = at_the_door(gatebell)
+    browser, page, asked = request_sign_in_options(gatebell)
     refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
     assert refused.status_code == 422
     assert not is_signed_in(gatebell, browser)
@@ -399,14 +401,14 @@ def test_the_passkey_of_a_locked_user_is_rejected(
 ) -> None:
     key = give_passkey(gatebell, charlie)
     set_state(gatebell, charlie, state)
-    browser, page, asked = at_the_door(gatebell)
+    browser, page, asked = request_sign_in_options(gatebell)
     refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
     assert refused.status_code == 422
     assert "not accepted" in refused.text
 
 
 def test_an_unknown_passkey_is_rejected(gatebell: LiveGatebell) -> None:
-    browser, page, asked = at_the_door(gatebell)
+    browser, page, asked = request_sign_in_options(gatebell)
     refused = send(browser, page, f"{SIGN_IN}/passkey", authenticator_for(gatebell).use(asked))
     assert refused.status_code == 422
 
@@ -449,19 +451,19 @@ def test_an_invalid_passkey_response_is_rejected_on_each_page(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     give_passkey(gatebell, charlie)
-    door, front, _ = at_the_door(gatebell)
+    door, front, _ = request_sign_in_options(gatebell)
     between, step = give_password(gatebell, charlie)
     inside = open_browser(gatebell, dora := make_user(gatebell, name="dora"))
     form = inside.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": dora.password}
     for number, credential in enumerate(GARBAGE):
-        question(door, front, f"{SIGN_IN}/passkey.json")
+        request_passkey_options(door, front, f"{SIGN_IN}/passkey.json")
         refused = send(door, front, f"{SIGN_IN}/passkey", credential)
         assert refused.status_code == 422, number
-        question(between, step, f"{TWO_FACTOR}/passkey.json")
+        request_passkey_options(between, step, f"{TWO_FACTOR}/passkey.json")
         refused = send(between, step, f"{TWO_FACTOR}/passkey", credential)
         assert refused.status_code == 422, number
-        question(inside, form, f"{PASSKEYS}/new.json", **words)
+        request_passkey_options(inside, form, f"{PASSKEYS}/new.json", **words)
         made = send(inside, form, f"{PASSKEYS}/new", credential, name="x")
         assert made.status_code == 422, (number, made.text)
 
@@ -495,7 +497,9 @@ def test_the_password_grant_is_denied_to_a_user_with_a_passkey(
     give_passkey(gatebell, charlie)
     refused = post_token(gatebell, form)
     assert_refused(refused, "invalid_grant")
-    assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))
+    assert read_error_text(refused) == read_error_text(
+        post_token(gatebell, {**form, "password": "wrong"})
+    )
 
 
 # Services without passkeys

@@ -31,7 +31,13 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, take_role
 from tests.support.database.audit_log import list_events_with_subject
-from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing, sign_in_on
+from tests.support.oauth.oauth_wire import (
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
+    sign_in_on,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.sign_in.passkey_wire import give_passkey
@@ -90,7 +96,7 @@ def test_a_user_without_a_second_factor_can_only_set_one_up(start: Start) -> Non
     for path in ("/", PROFILE, "/help", "/groups/new", f"{SECURITY}/recovery_codes/renew"):
         assert opened(service, browser, path) == SECURITY, path
     client = make_application(service, person)
-    assert ask(browser, service, client).url == service.url + SECURITY
+    assert open_authorization(browser, service, client).url == service.url + SECURITY
     page = browser.get(service.url + SECURITY)
     assert "This instance requires two-factor authentication" in words(page)
     for path in (SECURITY, f"{SECURITY}/authenticator"):
@@ -107,10 +113,10 @@ def test_a_silent_authorization_request_gets_login_required(start: Start, lacks:
     browser = open_browser(service, person)
     if lacks != "second factor":
         give_made_password(service, person)
-    landed = ask(browser, service, client, prompt="none").headers["Location"]
+    landed = open_authorization(browser, service, client, prompt="none").headers["Location"]
     assert landed.startswith(CALLBACK)
     assert "error=login_required" in landed
-    assert ask(browser, service, client).url == service.url + SECURITY
+    assert open_authorization(browser, service, client).url == service.url + SECURITY
 
 
 @pytest.mark.long
@@ -147,7 +153,7 @@ def test_the_user_returns_to_the_application_after_the_set_up(start: Start, lack
     person = make_user(service)
     client = make_application(service, person)
     browser = service.http()
-    page = ask(browser, service, client, state="kept")
+    page = open_authorization(browser, service, client, state="kept")
     if lacks != "second factor":
         give_made_password(service, person)
     page, password = sign_in_on(browser, page, person), person.password
@@ -157,14 +163,14 @@ def test_the_user_returns_to_the_application_after_the_set_up(start: Start, lack
         typed = {"new_password": password, "repeat_password": password}
         form = form_with(page, "new_password")
         answer = submit(browser, page, form, current_password=old, **typed)
-        page = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+        page = open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
     if lacks != "password of their own":
         assert page.url == service.url + SECURITY
         _, answer = set_up(service, browser, password)
         codes = browser.get(urljoin(page.url, answer.headers["Location"]))
         (onward,) = re.findall(r'href="([^"]*)">I have saved my codes', codes.text)
-        page = ask_at(browser, urljoin(page.url, unescape(onward)))
-    assert landing(decide(browser, page))["state"] == "kept"
+        page = open_and_follow(browser, urljoin(page.url, unescape(onward)))
+    assert parse_redirect(submit_decision(browser, page))["state"] == "kept"
 
 
 @pytest.mark.long
@@ -308,8 +314,8 @@ def test_a_member_without_a_second_factor_can_only_set_one_up(
     page = browser.get(gatebell.url + SECURITY)
     assert f"The group {group} requires two-factor authentication." in words(page)
     client = make_application(gatebell, owner)
-    assert ask(browser, gatebell, client).url == gatebell.url + SECURITY
-    silent = ask(browser, gatebell, client, prompt="none").headers["Location"]
+    assert open_authorization(browser, gatebell, client).url == gatebell.url + SECURITY
+    silent = open_authorization(browser, gatebell, client, prompt="none").headers["Location"]
     assert silent.startswith(CALLBACK)
     assert "error=login_required" in silent
     assert token_for_password(gatebell, member).json()["error"] == "invalid_grant"

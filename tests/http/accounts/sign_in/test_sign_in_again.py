@@ -20,10 +20,10 @@ from tests.support.accounts.people import (
 from tests.support.accounts.sign_ups import unseal_test_value
 from tests.support.oauth.oauth_wire import (
     Changes,
-    ask,
-    ask_at,
     authorization_url,
-    landing,
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
     server_application,
     sign_in_on,
 )
@@ -60,7 +60,7 @@ def test_an_authorization_request_does_not_sign_the_user_out(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
-    page = ask(browser, gatebell, server_application(gatebell), **changes)
+    page = open_authorization(browser, gatebell, server_application(gatebell), **changes)
     assert_sign_in_required(page)
     assert form_with(page, "login").value("login") == charlie.username
     assert is_signed_in(gatebell, browser)
@@ -76,12 +76,14 @@ def test_the_new_sign_in_cannot_be_skipped(
 ) -> None:
     browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
-    page = ask(browser, gatebell, client, **changes)
+    page = open_authorization(browser, gatebell, client, **changes)
     # One URL opens the page after the sign-in early; the others contain a forged time.
     following = form_with(page, "password").action.partition("next=")[2]
-    assert_sign_in_required(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    assert_sign_in_required(open_and_follow(browser, urljoin(gatebell.url, unquote(following))))
     for moment in ("2020-01-01T00:00:00+00:00", "", "e30.x.y"):
-        assert_sign_in_required(ask(browser, gatebell, client, first_asked=moment, **changes))
+        assert_sign_in_required(
+            open_authorization(browser, gatebell, client, first_asked=moment, **changes)
+        )
 
 
 @pytest.mark.parametrize("changes", AGAIN)
@@ -89,11 +91,13 @@ def test_the_first_visit_of_another_request_does_not_count(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     client = server_application(gatebell)
-    earlier = ask(gatebell.http(), gatebell, client, state="earlier", **changes)
+    earlier = open_authorization(gatebell.http(), gatebell, client, state="earlier", **changes)
     action = form_with(earlier, "password").action
     sealed = unquote(unquote(action)).rpartition("first_asked=")[2]
     browser = open_browser(gatebell, charlie)
-    page = ask(browser, gatebell, client, state="later", first_asked=sealed, **changes)
+    page = open_authorization(
+        browser, gatebell, client, state="later", first_asked=sealed, **changes
+    )
     assert_sign_in_required(page)
 
 
@@ -108,8 +112,8 @@ def test_a_new_sign_in_replaces_the_old_one_and_updates_auth_time(
         user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
         row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
         row.created_at -= timedelta(hours=3)
-    page = ask(browser, gatebell, server_application(gatebell), **changes)
-    assert "code" in landing(sign_in_on(browser, page, charlie))
+    page = open_authorization(browser, gatebell, server_application(gatebell), **changes)
+    assert "code" in parse_redirect(sign_in_on(browser, page, charlie))
     assert sign_ins_of(gatebell, charlie) == 1
     with database_of(gatebell) as session:
         user = get_user(charlie.username, session=session)
@@ -129,7 +133,7 @@ def sign_in_elsewhere(
         user_id = select(User.id).where(User.username == person.username).scalar_subquery()
         row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
         row.created_at -= timedelta(seconds=4)
-    return ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    return open_and_follow(browser, urljoin(page.url, answer.headers["Location"]))
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "not signed in"])
@@ -142,20 +146,20 @@ def test_a_sign_in_recorded_by_another_clock_is_accepted(
 ) -> None:
     browser = open_browser(gatebell, charlie) if is_known else gatebell.http()
     client = server_application(gatebell)
-    page = ask(browser, gatebell, client, **changes)
-    assert "code" in landing(sign_in_elsewhere(browser, page, charlie, gatebell))
-    pushed_page = ask_at(browser, pushed(gatebell, client, **changes))
+    page = open_authorization(browser, gatebell, client, **changes)
+    assert "code" in parse_redirect(sign_in_elsewhere(browser, page, charlie, gatebell))
+    pushed_page = open_and_follow(browser, pushed(gatebell, client, **changes))
     assert_sign_in_required(pushed_page)
-    assert "code" in landing(sign_in_elsewhere(browser, pushed_page, charlie, gatebell))
+    assert "code" in parse_redirect(sign_in_elsewhere(browser, pushed_page, charlie, gatebell))
 
 
 def test_the_time_of_the_first_visit_is_kept_through_all_redirects(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
-    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
+    page = open_authorization(browser, gatebell, server_application(gatebell), prompt="login")
     first = form_with(page, "password").action
-    again = ask_at(browser, urljoin(gatebell.url, unquote(first.partition("next=")[2])))
+    again = open_and_follow(browser, urljoin(gatebell.url, unquote(first.partition("next=")[2])))
     assert form_with(again, "password").action.count("first_asked") == 1
     key = settings_of(gatebell).secret_key
     asked = [first_asked_in(each, key) for each in (first, form_with(again, "password").action)]
@@ -174,7 +178,7 @@ def test_a_user_stays_signed_in_until_the_second_step_is_repeated(
 ) -> None:
     browser = open_browser(gatebell, charlie)
     app = give_app(gatebell, charlie)
-    page = ask(browser, gatebell, server_application(gatebell), **changes)
+    page = open_authorization(browser, gatebell, server_application(gatebell), **changes)
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=charlie.username, password=charlie.password)
     step = browser.get(urljoin(page.url, answer.headers["Location"]))
@@ -183,9 +187,11 @@ def test_a_user_stays_signed_in_until_the_second_step_is_repeated(
     assert give_code(browser, step, wrong_code_of(app)).status_code == 422
     # The link that skips the second step leads back to the sign-in page.
     following = form_with(step, "code").action.partition("next=")[2]
-    assert_sign_in_required(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    assert_sign_in_required(open_and_follow(browser, urljoin(gatebell.url, unquote(following))))
     onward = give_code(browser, step, code_of(app))
-    assert "code" in landing(ask_at(browser, urljoin(gatebell.url, onward.headers["Location"])))
+    assert "code" in parse_redirect(
+        open_and_follow(browser, urljoin(gatebell.url, onward.headers["Location"]))
+    )
 
 
 @pytest.mark.long
@@ -194,8 +200,8 @@ def test_another_user_can_sign_in_and_replaces_the_former_one(
 ) -> None:
     dora = make_user(gatebell, name="dora")
     browser = open_browser(gatebell, charlie)
-    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
-    assert "code" in landing(sign_in_on(browser, page, dora))
+    page = open_authorization(browser, gatebell, server_application(gatebell), prompt="login")
+    assert "code" in parse_redirect(sign_in_on(browser, page, dora))
     assert (sign_ins_of(gatebell, charlie), sign_ins_of(gatebell, dora)) == (0, 1)
 
 
@@ -205,24 +211,26 @@ def test_a_pushed_request_does_not_sign_the_user_out(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
-    page = ask_at(browser, pushed(gatebell, server_application(gatebell), **changes))
+    page = open_and_follow(browser, pushed(gatebell, server_application(gatebell), **changes))
     assert_sign_in_required(page)
     assert is_signed_in(gatebell, browser)
-    assert "code" in landing(sign_in_on(browser, page, charlie))
+    assert "code" in parse_redirect(sign_in_on(browser, page, charlie))
 
 
 def test_a_user_who_signed_in_does_not_have_to_select_the_account(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = gatebell.http()
-    page = ask(browser, gatebell, server_application(gatebell), prompt="select_account")
-    assert "code" in landing(sign_in_on(browser, page, charlie))
+    page = open_authorization(
+        browser, gatebell, server_application(gatebell), prompt="select_account"
+    )
+    assert "code" in parse_redirect(sign_in_on(browser, page, charlie))
 
 
 def test_max_age_must_consist_of_ascii_digits(gatebell: LiveGatebell, charlie: Person) -> None:
     browser, client = open_browser(gatebell, charlie), server_application(gatebell)
     for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001 - other digits
-        brought = landing(ask(browser, gatebell, client, max_age=max_age))
+        brought = parse_redirect(open_authorization(browser, gatebell, client, max_age=max_age))
         assert (brought["error"], brought["error_description"]) == (
             "invalid_request",
             "max_age must be a number of seconds.",

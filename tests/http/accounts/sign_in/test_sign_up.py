@@ -39,9 +39,9 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.sign_ups import (
     ASK,
-    ask_to_sign_up,
     create_account_from_link,
     make_newcomer,
+    request_sign_up_link,
     seal_test_value,
     sign_up_link,
     sign_up_links,
@@ -49,8 +49,13 @@ from tests.support.accounts.sign_ups import (
 )
 from tests.support.database.audit_log import get_event_about_user
 from tests.support.mail.email_links import list_messages, read_stored_address
-from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing
-from tests.support.service.crowd import together
+from tests.support.oauth.oauth_wire import (
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
+    submit_decision,
+)
+from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_with, submit
@@ -85,7 +90,7 @@ def rejection(service: LiveGatebell, link: str) -> str:
 def test_a_sign_up_link_leads_to_a_signed_in_account(service: LiveGatebell) -> None:
     person, browser = make_newcomer(), service.http()
     assert 'href="/users/sign_up">Sign up' in browser.get(service.url + SIGN_IN).text
-    answer = ask_to_sign_up(service, f" {person.email} ", browser=browser)
+    answer = request_sign_up_link(service, f" {person.email} ", browser=browser)
     assert answer.headers["Location"] == SIGN_IN
     said = words(browser.get(service.url + SIGN_IN))
     assert f"Check your email: a link was sent to {person.email}." in said
@@ -111,22 +116,24 @@ def test_a_sign_up_link_leads_to_a_signed_in_account(service: LiveGatebell) -> N
 def test_a_sign_up_returns_to_the_consent_page_in_the_same_browser(service: LiveGatebell) -> None:
     client = make_application(service, alice(service))
     person, browser = make_newcomer(), service.http()
-    page = ask(browser, service, client)
+    page = open_authorization(browser, service, client)
     way = page.text.partition('No account yet? <a href="')[2].partition('"')[0]
     way = way.replace("&amp;", "&")
-    assert ask_to_sign_up(service, person.email, browser=browser, path=way).status_code == 302
+    assert request_sign_up_link(service, person.email, browser=browser, path=way).status_code == 302
     link = sign_up_links(service, person.email)[0]
     assert "/oauth/authorize" not in service.http().get(link).text, "another browser goes home"
     answer = create_account_from_link(service, link, person, browser=browser)
-    asked = ask_at(browser, service.url + answer.headers["Location"])
-    assert "code" in landing(decide(browser, asked))
+    asked = open_and_follow(browser, service.url + answer.headers["Location"])
+    assert "code" in parse_redirect(submit_decision(browser, asked))
 
 
 @pytest.mark.parametrize("way", ["https://evil.example/", "//evil.example", "/x/../..//evil"])
 def test_a_sign_up_does_not_redirect_to_other_sites(service: LiveGatebell, way: str) -> None:
     person, browser = make_newcomer(), service.http()
     path = f"{ASK}?next={quote(way, safe='')}"
-    assert ask_to_sign_up(service, person.email, browser=browser, path=path).status_code == 302
+    assert (
+        request_sign_up_link(service, person.email, browser=browser, path=path).status_code == 302
+    )
     link = sign_up_links(service, person.email)[0]
     answer = create_account_from_link(service, f"{link}?next={way}", person, browser=browser)
     assert answer.headers["Location"] == "/"
@@ -145,7 +152,7 @@ def test_the_response_does_not_show_if_an_address_has_an_account(
     browsers = [service.http() for _ in range(2)]
     nobody = make_newcomer().email
     answers = [
-        ask_to_sign_up(service, email, browser=browser)
+        request_sign_up_link(service, email, browser=browser)
         for email, browser in zip((typed, nobody), browsers, strict=True)
     ]
     assert {(each.status_code, each.headers["Location"]) for each in answers} == {(302, SIGN_IN)}
@@ -162,7 +169,7 @@ def test_the_response_does_not_show_if_an_address_has_an_account(
     "wrong", ["", "nobody", "a@b", "a@b\x00.example", f"{'a' * 300}@b.example"]
 )
 def test_an_invalid_address_is_rejected_and_shown_again(service: LiveGatebell, wrong: str) -> None:
-    answer = ask_to_sign_up(service, wrong)
+    answer = request_sign_up_link(service, wrong)
     assert answer.status_code == 422
     assert form_with(answer, "email").value("email") == wrong
 
@@ -211,7 +218,7 @@ def test_only_one_of_parallel_sign_ups_creates_an_account(service: LiveGatebell)
     ]
     browsers = [service.http() for _ in links]
     pages = [browser.get(link) for browser, link in zip(browsers, links, strict=True)]
-    answers = together(
+    answers = run_simultaneously(
         [
             partial(
                 submit,
@@ -279,7 +286,7 @@ def test_sign_up_emails_to_one_address_are_limited(service: LiveGatebell) -> Non
     email = make_newcomer().email
     other = email.replace("dora", "DORA")
     for spelling in (email, other) * 8:
-        assert ask_to_sign_up(service, spelling).status_code == 302
+        assert request_sign_up_link(service, spelling).status_code == 302
     assert [len(list_messages(service, each)) for each in (email, other)] == [5, 5]
 
 
@@ -295,7 +302,7 @@ def test_too_many_sign_up_attempts_are_rejected(new_service: NewService) -> None
         ]
         assert [each.status_code for each in tries] == [422, 422, 422, 429]
         assert form_with(tries[-1], "name").value("name") == "Dora"
-        answer = ask_to_sign_up(service, make_newcomer().email)
+        answer = request_sign_up_link(service, make_newcomer().email)
         assert answer.status_code == 429
         assert int(answer.headers["Retry-After"]) > 0
         assert "Too many attempts" in words(answer)
@@ -310,15 +317,15 @@ def test_only_addresses_of_allowed_domains_can_sign_up(service: LiveGatebell) ->
         page = service.http().get(service.url + ASK)
         assert "ends with @bücher.example or @people.example" in words(page)
         for wrong in ("else.example", "sub.people.example", "people.example.evil.example"):
-            answer = ask_to_sign_up(service, make_newcomer(domain=wrong).email)
+            answer = request_sign_up_link(service, make_newcomer(domain=wrong).email)
             assert answer.status_code == 422, wrong
             assert "cannot sign up with an email address of this domain" in words(answer)
         person = make_newcomer(domain="PEOPLE.example")
-        assert ask_to_sign_up(service, person.email).status_code == 302
+        assert request_sign_up_link(service, person.email).status_code == 302
         (link,) = sign_up_links(service, person.email.replace("PEOPLE", "people"))
         assert create_account_from_link(service, link, person).headers["Location"] == "/"
         odd = make_newcomer(domain="xn--bcher-kva.example")
-        assert ask_to_sign_up(service, odd.email).status_code == 302
+        assert request_sign_up_link(service, odd.email).status_code == 302
         assert "can no longer sign up with" in rejection(service, former)
     with changed_settings(service, sign_up="off"):
         assert "can no longer sign up with" in rejection(service, former)
@@ -530,7 +537,7 @@ def test_administrators_get_one_email_until_no_user_is_pending(approving: LiveGa
 def test_parallel_sign_ups_send_one_email_to_administrators(approving: LiveGatebell) -> None:
     people = [make_newcomer() for _ in range(4)]
     links = [sign_up_link(approving, each.email) for each in people]
-    together(
+    run_simultaneously(
         [
             partial(create_account_from_link, approving, link, person)
             for link, person in zip(links, people, strict=True)
@@ -545,8 +552,10 @@ def test_only_one_of_parallel_approvals_and_rejections_succeeds(approving: LiveG
     person = pending_user(approving)
     number = find_user_id(approving, person)
     verbs = ("approve", "reject") * 2
-    ask = partial(ask_api, approving, "POST")
-    answers = together([partial(ask, f"/users/{number}/{verb}") for verb in verbs])
+    open_authorization = partial(ask_api, approving, "POST")
+    answers = run_simultaneously(
+        [partial(open_authorization, f"/users/{number}/{verb}") for verb in verbs]
+    )
     statuses = sorted(each.status_code for each in answers)
     assert statuses[0] in {200, 201}
     assert set(statuses[1:]) <= {404, 409}

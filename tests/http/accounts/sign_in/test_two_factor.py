@@ -9,7 +9,12 @@ from sqlalchemy import func, select
 from models import AttemptCount
 from tests.http.accounts.settings.test_sessions import COOKIE, with_cookie
 from tests.support.accounts.people import Person, database_of, make_user, set_state, sign_in
-from tests.support.oauth.oauth_wire import ask_at, authorization_url, landing, server_application
+from tests.support.oauth.oauth_wire import (
+    authorization_url,
+    open_and_follow,
+    parse_redirect,
+    server_application,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import (
     SECURITY,
@@ -315,7 +320,9 @@ def test_an_authorization_request_continues_after_both_steps(
     url = authorization_url(gatebell, server_application(gatebell))
     browser, page = give_password(gatebell, charlie, next=url.removeprefix(gatebell.url))
     answer = give_code(browser, page, code_of(app))
-    assert "code" in landing(ask_at(browser, gatebell.url + answer.headers["Location"]))
+    assert "code" in parse_redirect(
+        open_and_follow(browser, gatebell.url + answer.headers["Location"])
+    )
 
 
 # Lost second factors

@@ -9,7 +9,7 @@ from tests.http.api.projects.test_projects_api import made, new_group
 from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_application, make_user, signed_in
 from tests.support.accounts.personal_tokens import Api, make_token
-from tests.support.oauth.oauth_wire import ask
+from tests.support.oauth.oauth_wire import open_authorization
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -71,11 +71,11 @@ def test_scopes_with_wrong_separators_get_a_hint(gatebell: LiveGatebell, script:
     for scopes in ("read_user,api", "read_user;api", "read_user, openid,api"):
         body = {"name": "x", "redirect_uri": "https://app.example/callback", "scopes": scopes}
         refused = script.send_request("POST", "/applications", json=body)
-        landed = ask(browser, gatebell, client, scope=scopes)
+        landed = open_authorization(browser, gatebell, client, scope=scopes)
         if "," not in scopes:
             assert "separate scopes with spaces" in refused.json()["error"]
         assert "separate+scopes+with+spaces" in landed.headers["Location"]
     # An unknown scope gets no hint.
-    landed = ask(browser, gatebell, client, scope="colour,taste")
+    landed = open_authorization(browser, gatebell, client, scope="colour,taste")
     assert "Unknown+scope" in landed.headers["Location"]
     assert "spaces" not in landed.headers["Location"]

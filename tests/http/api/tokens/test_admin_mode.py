@@ -28,13 +28,13 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import day, get_namespace, post, script_of
-from tests.support.oauth.device_wire import codes, poll, type_code
+from tests.support.oauth.device_wire import codes, enter_code, poll
 from tests.support.oauth.oauth_wire import (
-    ask,
     exchange,
-    landing,
     machine,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     refresh,
 )
@@ -79,9 +79,9 @@ def approved(
 ) -> dict[str, str]:
     """Approve the application's request, and return the parameters of the redirect."""
     browser = signed_in(gatebell, person)
-    page = ask(browser, gatebell, client, scope="api admin_mode")
+    page = open_authorization(browser, gatebell, client, scope="api admin_mode")
     form = form_with(page, "decision")
-    return landing(submit(browser, page, form, decision="authorize", **ticked))
+    return parse_redirect(submit(browser, page, form, decision="authorize", **ticked))
 
 
 # tests/http/api/test_permissions.py tests which operations need the scope.
@@ -186,26 +186,26 @@ def test_older_tokens_keep_their_rights_and_are_listed_with_a_warning(
 def test_an_administrator_grants_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
     client = administered(gatebell)
     without = approved(gatebell, client, get_shared_administrator(gatebell))
-    pair = pair_in(redeem(gatebell, client, without["code"]))
+    pair = parse_token_pair(redeem(gatebell, client, without["code"]))
     assert pair.answer["scope"] == "api"
     assert_needs_admin_mode(bearer(gatebell, pair.access, "GET", SETTINGS))
     # A refresh cannot extend the scope.
     assert refresh(gatebell, client, pair.refresh, scope="api admin_mode").status_code == 400
     granted = approved(gatebell, client, get_shared_administrator(gatebell), admin_mode="yes")
-    pair = pair_in(redeem(gatebell, client, granted["code"]))
+    pair = parse_token_pair(redeem(gatebell, client, granted["code"]))
     assert pair.answer["scope"] == "api admin_mode"
     assert bearer(gatebell, pair.access, "GET", SETTINGS).status_code == 200
-    narrow = pair_in(refresh(gatebell, client, pair.refresh, scope="api"))
+    narrow = parse_token_pair(refresh(gatebell, client, pair.refresh, scope="api"))
     assert_needs_admin_mode(bearer(gatebell, narrow.access, "GET", SETTINGS))
 
 
 def test_other_users_see_no_checkbox_and_grant_the_other_scopes(gatebell: LiveGatebell) -> None:
     client, browser = administered(gatebell), signed_in(gatebell, alice(gatebell))
-    page = ask(browser, gatebell, client, scope="api admin_mode")
+    page = open_authorization(browser, gatebell, client, scope="api admin_mode")
     assert 'name="admin_mode"' not in page.text
     code = approved(gatebell, client, alice(gatebell), admin_mode="yes")["code"]
-    assert pair_in(redeem(gatebell, client, code)).answer["scope"] == "api"
-    alone = landing(ask(browser, gatebell, client, scope="admin_mode"))
+    assert parse_token_pair(redeem(gatebell, client, code)).answer["scope"] == "api"
+    alone = parse_redirect(open_authorization(browser, gatebell, client, scope="admin_mode"))
     assert alone["error"] == "invalid_scope"
 
 
@@ -215,7 +215,7 @@ def test_an_old_sign_in_cannot_grant_the_scope(
 ) -> None:
     client, person = administered(gatebell, **options), make_user(gatebell, admin=True)
     browser = open_browser(gatebell, person)
-    page = ask(browser, gatebell, client, scope="api admin_mode", prompt="consent")
+    page = open_authorization(browser, gatebell, client, scope="api admin_mode", prompt="consent")
     with database_of(gatebell) as session:
         mine = select(User.id).where(User.username == person.username)
         session.execute(
@@ -223,16 +223,21 @@ def test_an_old_sign_in_cannot_grant_the_scope(
             .where(SignIn.user_id.in_(mine))
             .values(created_at=now() - timedelta(days=2))
         )
-    again = ask(browser, gatebell, client, scope="api admin_mode")
+    again = open_authorization(browser, gatebell, client, scope="api admin_mode")
     assert 'name="password"' in again.text
-    silent = landing(ask(browser, gatebell, client, scope="api admin_mode", prompt="none"))
+    silent = parse_redirect(
+        open_authorization(browser, gatebell, client, scope="api admin_mode", prompt="none")
+    )
     assert silent["error"] == "login_required"
     late = submit(
         browser, page, form_with(page, "decision"), decision="authorize", admin_mode="yes"
     )
     assert late.headers["Location"].startswith("/users/sign_in?again=yes")
     # Ordinary scopes need no recent sign-in.
-    assert 'name="decision"' in ask(browser, gatebell, client, scope="api", prompt="consent").text
+    assert (
+        'name="decision"'
+        in open_authorization(browser, gatebell, client, scope="api", prompt="consent").text
+    )
 
 
 def test_a_device_gets_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
@@ -240,7 +245,7 @@ def test_a_device_gets_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None
     browser = signed_in(gatebell, get_shared_administrator(gatebell))
     for ticked, scope in (({}, "api"), ({"admin_mode": "yes"}, "api admin_mode")):
         given = codes(gatebell, client, scope="api admin_mode")
-        page = type_code(browser, gatebell, given["user_code"])
+        page = enter_code(browser, gatebell, given["user_code"])
         submit(browser, page, form_with(page, "decision"), decision="approve", **ticked)
         assert poll(gatebell, client, given["device_code"]).json()["scope"] == scope
 
@@ -279,13 +284,13 @@ def test_only_applications_of_the_instance_can_have_the_scope(gatebell: LiveGate
     assert script.send_request("POST", "/applications", json=body).status_code == 201
     # The request fails even if a user's application requests the scope.
     own = make_application(gatebell, alice(gatebell), scopes="api")
-    answer = ask(
+    answer = open_authorization(
         signed_in(gatebell, get_shared_administrator(gatebell)),
         gatebell,
         own,
         scope="api admin_mode",
     )
-    assert landing(answer)["error"] == "invalid_scope"
+    assert parse_redirect(answer)["error"] == "invalid_scope"
 
 
 OUTLIVING: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -305,7 +310,7 @@ def test_an_application_cannot_create_objects_that_outlive_its_access(
 ) -> None:
     client, number = administered(gatebell), find_user_id(gatebell, alice(gatebell))
     code = approved(gatebell, client, get_shared_administrator(gatebell), admin_mode="yes")["code"]
-    token = pair_in(redeem(gatebell, client, code)).access
+    token = parse_token_pair(redeem(gatebell, client, code)).access
     administrator_id = find_user_id(gatebell, get_shared_administrator(gatebell))
     tokens = f"/users/{administrator_id}/personal_access_tokens"
     wanted = {"name": "made", "scopes": ["api", "admin_mode"], "expires_at": day(9)}

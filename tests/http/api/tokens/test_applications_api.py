@@ -16,7 +16,13 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.oauth.oauth_wire import ask, assert_refused, decide, landing, redeem
+from tests.support.oauth.oauth_wire import (
+    assert_refused,
+    open_authorization,
+    parse_redirect,
+    redeem,
+    submit_decision,
+)
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -59,7 +65,9 @@ def test_a_created_application_works_with_its_secret(gatebell: LiveGatebell) -> 
         scopes="read_user",
     )
     browser = signed_in(gatebell, alice(gatebell))
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
     assert redeem(gatebell, client, code).status_code == 200
 
 

@@ -12,7 +12,7 @@ from tests.http.api.tokens.test_made_tokens import Case, case_of, revoke_on_the_
 from tests.support.accounts.people import database_of, open_browser, settings_of, unique
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import script_of
-from tests.support.oauth.oauth_wire import pair_in, refresh
+from tests.support.oauth.oauth_wire import parse_token_pair, refresh
 from tests.support.service.live import LiveGatebell
 from web.jobs.retention import pause_ended_webhooks
 
@@ -45,7 +45,7 @@ def pause_reason(case: Case, number: int) -> str | None:
 def test_a_calendar_address_created_by_an_application_ends(case: Case) -> None:
     url = made(case.application.send_request("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(url).status_code == 200
-    pair = pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
+    pair = parse_token_pair(refresh(case.gatebell, case.client, case.pair.refresh))
     assert case.gatebell.http().get(url).status_code == 200
     assert (
         Api(case.gatebell, pair.access).send_request("GET", "/user/on_call/calendar").status_code

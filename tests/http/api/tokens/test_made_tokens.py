@@ -34,15 +34,15 @@ from tests.support.oauth.oauth_wire import (
     VERIFIER,
     TokenPair,
     age_refreshes,
-    ask,
-    decide,
-    landing,
     machine,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
     redeem,
     refresh,
     revoke,
+    submit_decision,
 )
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.service.live import LiveGatebell
@@ -81,8 +81,10 @@ def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     browser = open_browser(gatebell, somebody)
     project = get_namespace(gatebell, "projects", make_project(gatebell, somebody))
     client = make_application(gatebell, bob(gatebell), scopes="api")
-    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
-    pair = pair_in(redeem(gatebell, client, code))
+    code = parse_redirect(submit_decision(browser, open_authorization(browser, gatebell, client)))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, client, code))
     if person:
         # This is the state after an application of the instance got `admin_mode`.
         mine = AccessToken.application_id == client.id
@@ -138,8 +140,12 @@ def test_tokens_created_by_an_application_end_with_its_access(
 def test_a_stolen_refresh_token_also_ends_created_tokens(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell)
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
-    code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
-    pair = pair_in(redeem(gatebell, phone, code, client_secret=None, code_verifier=VERIFIER))
+    code = parse_redirect(
+        submit_decision(case.browser, open_authorization(case.browser, gatebell, phone, **PKCE))
+    )["code"]
+    pair = parse_token_pair(
+        redeem(gatebell, phone, code, client_secret=None, code_verifier=VERIFIER)
+    )
     made = Api(gatebell, make_bot_token(Api(gatebell, pair.access), case.project).clear)
     refresh(gatebell, phone, pair.refresh, client_secret=None)
     assert is_good(made)
@@ -153,7 +159,7 @@ def test_a_created_token_survives_refreshes_and_ends_with_the_application(case: 
     made = case.made()
     page = case.browser.get(case.gatebell.url + case.project.page)
     assert "Created by an application, revoked when the application loses access" in page.text
-    pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
+    parse_token_pair(refresh(case.gatebell, case.client, case.pair.refresh))
     assert is_good(made)
     revoke_on_the_page(case)
     assert not is_good(made)
@@ -185,8 +191,10 @@ def test_a_token_created_with_a_bound_token_is_bound_to_the_same_key(
 ) -> None:
     case, key, thief = case_of(gatebell), Prover(), Prover()
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
-    code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
-    token = pair_in(redeem_with_key(gatebell, phone, code, key)).access
+    code = parse_redirect(
+        submit_decision(case.browser, open_authorization(case.browser, gatebell, phone, **PKCE))
+    )["code"]
+    token = parse_token_pair(redeem_with_key(gatebell, phone, code, key)).access
     address = f"{gatebell.url}/api/v4{case.project.by_id}"
     answer = machine(gatebell).post(
         address,

@@ -25,7 +25,7 @@ from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import day, get_namespace, make_bot_token, script_of
 from tests.support.oauth.oauth_wire import exchange, machine
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.kept_connection import KeptConnection, asked
+from tests.support.wire.kept_connection import KeptConnection, build_request_head
 
 BOTH = "api sudo"
 
@@ -217,7 +217,7 @@ def test_different_users_in_one_request_are_an_error(gatebell: LiveGatebell) -> 
         assert send(gatebell, token, method, "/groups", **sent).status_code == 400
     with KeptConnection(gatebell.port) as connection:
         lines = (f"PRIVATE-TOKEN: {token}", *(f"Sudo: {name}" for name in names))
-        connection.socket.sendall(asked("/api/v4/user", *lines))
+        connection.socket.sendall(build_request_head("/api/v4/user", *lines))
         assert connection.answer().status in {400, 404}
 
 

@@ -30,7 +30,14 @@ from tests.support.accounts.people import (
 )
 from tests.support.oauth.conformance_wire import supported
 from tests.support.oauth.logout_wire import at, end_session
-from tests.support.oauth.oauth_wire import ask, landing, machine, pair_in, redeem, refresh
+from tests.support.oauth.oauth_wire import (
+    machine,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
+    redeem,
+    refresh,
+)
 from tests.support.oauth.openid_wire import verify_id_token
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Received, Receiver, running_receiver
@@ -82,8 +89,8 @@ def sign_in_to(
     gatebell: LiveGatebell, client: ClientCredentials, browser: requests.Session, **more: Any
 ) -> dict[str, Any]:
     """Sign in to an application and return the claims of the ID token, and the tokens."""
-    answer = ask(browser, gatebell, client, scope="openid", **more)
-    pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    answer = open_authorization(browser, gatebell, client, scope="openid", **more)
+    pair = parse_token_pair(redeem(gatebell, client, parse_redirect(answer)["code"]))
     claims = verify_id_token(gatebell, pair.answer["id_token"]).claims
     return {**claims, "refresh_token": pair.refresh, "id_token": pair.answer["id_token"]}
 
@@ -142,8 +149,8 @@ def test_oidcc_backchannel_rp_initiated_logout(gatebell: LiveGatebell, person: P
         assert answer.headers["Location"] == f"{client.redirect_uri}?state=s"
         assert send_logout_tokens(gatebell) == 1
         assert_logout_token(gatebell, told, claims)
-        silent = ask(browser, gatebell, client, scope="openid", prompt="none")
-        assert landing(silent)["error"] == "login_required"
+        silent = open_authorization(browser, gatebell, client, scope="openid", prompt="none")
+        assert parse_redirect(silent)["error"] == "login_required"
 
 
 @pytest.mark.long
@@ -288,7 +295,7 @@ def test_applications_without_id_token_or_logout_uri_get_no_logout_token(
 ) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
-        ask(browser, gatebell, client, scope="read_user")
+        open_authorization(browser, gatebell, client, scope="read_user")
         silent = make_application(gatebell, bob(gatebell), trusted=True, scopes="openid")
         assert sign_in_to(gatebell, silent, browser)["sid"]
         sign_out(gatebell, browser)

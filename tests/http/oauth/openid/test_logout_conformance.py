@@ -13,12 +13,12 @@ from tests.support.oauth.logout_wire import (
     AFTER,
     assert_refused,
     at,
+    build_forged_tokens,
     end_session,
-    forged,
     is_signed_in,
-    somebody,
+    sign_in_with_id_token,
 )
-from tests.support.oauth.oauth_wire import ask, landing
+from tests.support.oauth.oauth_wire import open_authorization, parse_redirect
 from tests.support.oauth.openid_wire import openid_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -28,8 +28,10 @@ pytestmark = pytest.mark.one_database("postgres")
 
 def assert_signed_out(gatebell: LiveGatebell, browser: requests.Session) -> None:
     """Check with prompt=none, as the plan does, that no user is signed in."""
-    answer = ask(browser, gatebell, openid_application(gatebell), scope="openid", prompt="none")
-    assert landing(answer)["error"] == "login_required"
+    answer = open_authorization(
+        browser, gatebell, openid_application(gatebell), scope="openid", prompt="none"
+    )
+    assert parse_redirect(answer)["error"] == "login_required"
 
 
 def assert_signs_out_once_asked(
@@ -49,7 +51,7 @@ def test_oidcc_rp_initiated_logout_discovery_endpoint_verification(gatebell: Liv
 
 @pytest.mark.rfc("oidc-logout-2-a", "oidc-logout-2-f", "oidc-logout-3-b")
 def test_oidcc_rp_initiated_logout(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     url = end_session(
         gatebell, id_token_hint=token.text, post_logout_redirect_uri=AFTER, state="s &?é"
     )
@@ -63,7 +65,7 @@ def test_oidcc_rp_initiated_logout(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("oidc-logout-3-a", "oidc-logout-4-a")
 def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     other = "https://client.example/other"
     assert_refused(gatebell, browser, id_token_hint=token.text, post_logout_redirect_uri=other)
 
@@ -73,14 +75,14 @@ def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(gatebell: LiveGa
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_oidcc_rp_initiated_logout_modified_id_token_hint(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
-    hint = forged(gatebell, token, openid_application(gatebell))["alg none"]
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
+    hint = build_forged_tokens(gatebell, token, openid_application(gatebell))["alg none"]
     assert_refused(gatebell, browser, id_token_hint=hint, post_logout_redirect_uri=AFTER, state="s")
 
 
 @pytest.mark.rfc("oidc-logout-3-c")
 def test_oidcc_rp_initiated_logout_no_id_token_hint(gatebell: LiveGatebell) -> None:
-    browser, _ = somebody(gatebell, alice(gatebell))
+    browser, _ = sign_in_with_id_token(gatebell, alice(gatebell))
     assert_refused(gatebell, browser, post_logout_redirect_uri=AFTER, state="s")
 
 
@@ -90,7 +92,7 @@ def test_oidcc_rp_initiated_logout_no_params(gatebell: LiveGatebell) -> None:
 
 
 def test_oidcc_rp_initiated_logout_no_post_logout_redirect_uri(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     page = at(browser, end_session(gatebell, id_token_hint=token.text, state="s"))
     assert page.status_code == 200
     assert "You are signed out" in page.text
@@ -99,7 +101,7 @@ def test_oidcc_rp_initiated_logout_no_post_logout_redirect_uri(gatebell: LiveGat
 
 @pytest.mark.rfc("oidc-logout-3-b")
 def test_oidcc_rp_initiated_logout_no_state(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     known = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER}
     assert at(browser, end_session(gatebell, **known)).headers["Location"] == AFTER
     assert_signed_out(gatebell, browser)
@@ -114,7 +116,7 @@ def test_oidcc_rp_initiated_logout_only_state(gatebell: LiveGatebell) -> None:
 def test_oidcc_rp_initiated_logout_query_added_to_post_logout_redirect_uri(
     gatebell: LiveGatebell,
 ) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
     added = f"{AFTER}&foo=bar"
     assert_refused(gatebell, browser, id_token_hint=token.text, post_logout_redirect_uri=added)
 
@@ -123,6 +125,6 @@ def test_oidcc_rp_initiated_logout_query_added_to_post_logout_redirect_uri(
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_oidcc_rp_initiated_logout_bad_id_token_hint(gatebell: LiveGatebell) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
-    hint = forged(gatebell, token, openid_application(gatebell))["another key"]
+    browser, token = sign_in_with_id_token(gatebell, alice(gatebell))
+    hint = build_forged_tokens(gatebell, token, openid_application(gatebell))["another key"]
     assert_refused(gatebell, browser, id_token_hint=hint, post_logout_redirect_uri=AFTER, state="s")

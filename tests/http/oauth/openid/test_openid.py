@@ -32,18 +32,18 @@ from tests.support.accounts.people import (
 from tests.support.oauth.oauth_wire import (
     PKCE,
     TokenPair,
-    ask,
-    decide,
-    landing,
     machine,
     new_code,
     new_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     redeem_publicly,
     refresh,
     revoke,
     server_application,
+    submit_decision,
 )
 from tests.support.oauth.openid_wire import (
     SCOPES,
@@ -94,8 +94,10 @@ def test_an_id_token_has_the_same_user_claims_as_userinfo(
     erin = make_user(gatebell, name="erin")
     group, _, _ = make_project(gatebell, erin).rpartition("/")
     browser = open_browser(gatebell, erin)
-    code = landing(ask(browser, gatebell, client, scope=f"openid {more}"))["code"]
-    pair = pair_in(redeem(gatebell, client, code))
+    code = parse_redirect(open_authorization(browser, gatebell, client, scope=f"openid {more}"))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, client, code))
     told = request_userinfo(gatebell, pair.access).json()
     claims = verify_id_token(gatebell, pair.answer["id_token"]).claims
     protocol = {"iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "sid", "at_hash"}
@@ -106,7 +108,7 @@ def test_an_id_token_has_the_same_user_claims_as_userinfo(
     # After a refresh, the claims are current for the granted scopes.
     with database_of(gatebell) as session:
         session.execute(update(User).where(User.email == erin.email).values(name="Erin the Second"))
-    again = pair_in(refresh(gatebell, client, pair.refresh)).answer["id_token"]
+    again = parse_token_pair(refresh(gatebell, client, pair.refresh)).answer["id_token"]
     named = "Erin the Second" if "profile" in more else None
     assert verify_id_token(gatebell, again).claims.get("name") == named
 
@@ -124,14 +126,16 @@ def test_an_id_token_with_many_groups_still_fits_into_a_url(gatebell: LiveGatebe
             add_owner(group, user.id, session=session, now=now())
             groups.append(path)
     browser = open_browser(gatebell, erin)
-    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
-    pair = pair_in(redeem(gatebell, client, code))
+    code = parse_redirect(open_authorization(browser, gatebell, client, scope="openid"))["code"]
+    pair = parse_token_pair(redeem(gatebell, client, code))
     # A partial list would look complete, so clients get the groups from userinfo.
     hint = verify_id_token(gatebell, pair.answer["id_token"])
     assert "groups" not in hint.claims
     assert sorted(request_userinfo(gatebell, pair.access).json()["groups"]) == sorted(groups)
-    answer = ask(browser, gatebell, client, id_token_hint=hint.text, prompt="none", scope="openid")
-    assert "code" in landing(answer)
+    answer = open_authorization(
+        browser, gatebell, client, id_token_hint=hint.text, prompt="none", scope="openid"
+    )
+    assert "code" in parse_redirect(answer)
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-b", "oidc-core-3.1.3.2-a")
@@ -145,7 +149,9 @@ def test_a_public_application_gets_an_id_token(gatebell: LiveGatebell) -> None:
     client = make_application(
         gatebell, bob(gatebell), trusted=True, confidential=False, scopes="openid"
     )
-    answer = pair_in(redeem_publicly(gatebell, client, new_code(gatebell, client, **PKCE))).answer
+    answer = parse_token_pair(
+        redeem_publicly(gatebell, client, new_code(gatebell, client, **PKCE))
+    ).answer
     assert verify_id_token(gatebell, answer["id_token"]).claims["aud"] == client.client_id
 
 
@@ -157,7 +163,7 @@ def test_a_refresh_keeps_auth_time_but_not_the_nonce(
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid", nonce="once")
     first = verify_id_token(gatebell, pair.answer["id_token"]).claims
-    again = pair_in(refresh(gatebell, client, pair.refresh)).answer
+    again = parse_token_pair(refresh(gatebell, client, pair.refresh)).answer
     second = verify_id_token(gatebell, again["id_token"]).claims
     assert "nonce" not in second
     for name in ("iss", "sub", "aud", "auth_time"):
@@ -168,33 +174,35 @@ def test_a_refresh_keeps_auth_time_but_not_the_nonce(
 def test_a_refresh_without_the_openid_scope_returns_no_id_token(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid read_user")
-    narrower = pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
+    narrower = parse_token_pair(refresh(gatebell, client, pair.refresh, scope="read_user"))
     assert "id_token" not in narrower.answer
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-e", "oidc-core-3.1.2.1-b")
 def test_the_openid_scope_must_be_registered(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, server_application(gatebell), scope="openid")
-    assert landing(answer)["error"] == "invalid_scope"
+    answer = open_authorization(browser, gatebell, server_application(gatebell), scope="openid")
+    assert parse_redirect(answer)["error"] == "invalid_scope"
 
 
 def test_every_application_can_request_offline_access(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client, scope="read_user offline_access")
     assert pair.answer["scope"] == "read_user offline_access"
-    assert pair_in(refresh(gatebell, client, pair.refresh)).refresh
+    assert parse_token_pair(refresh(gatebell, client, pair.refresh)).refresh
 
 
 @pytest.mark.rfc("oidc-core-11-a")
 def test_offline_access_needs_the_consent_of_the_user(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
-    page = ask(browser, gatebell, client, scope="read_user offline_access")
+    page = open_authorization(browser, gatebell, client, scope="read_user offline_access")
     assert "Access while you are away" in page.text
-    assert landing(decide(browser, page, "cancel"))["error"] == "access_denied"
-    silent = ask(browser, gatebell, client, scope="read_user offline_access", prompt="none")
-    assert landing(silent)["error"] == "consent_required"
+    assert parse_redirect(submit_decision(browser, page, "cancel"))["error"] == "access_denied"
+    silent = open_authorization(
+        browser, gatebell, client, scope="read_user offline_access", prompt="none"
+    )
+    assert parse_redirect(silent)["error"] == "consent_required"
 
 
 def test_the_registration_page_does_not_offer_offline_access(gatebell: LiveGatebell) -> None:
@@ -210,14 +218,18 @@ def test_a_hint_of_another_user_returns_no_code(gatebell: LiveGatebell, prompt: 
     hint = sign_in_to_application(gatebell).text
     browser = open_browser(gatebell, bob(gatebell))
     client = openid_application(gatebell)
-    answer = ask(browser, gatebell, client, id_token_hint=hint, prompt=prompt, scope="openid")
-    assert landing(answer)["error"] == "login_required"
+    answer = open_authorization(
+        browser, gatebell, client, id_token_hint=hint, prompt=prompt, scope="openid"
+    )
+    assert parse_redirect(answer)["error"] == "login_required"
 
 
 def test_a_malformed_hint_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, openid_application(gatebell), id_token_hint="a.b.c")
-    assert landing(answer)["error"] == "invalid_request"
+    answer = open_authorization(
+        browser, gatebell, openid_application(gatebell), id_token_hint="a.b.c"
+    )
+    assert parse_redirect(answer)["error"] == "invalid_request"
 
 
 @pytest.mark.spec("D7")
@@ -251,8 +263,10 @@ def test_both_metadata_documents_agree(
 
 def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> TokenPair:
     client = openid_application(gatebell)
-    code = landing(ask(open_browser(gatebell, person), gatebell, client, scope=scope))["code"]
-    return pair_in(redeem(gatebell, client, code))
+    code = parse_redirect(
+        open_authorization(open_browser(gatebell, person), gatebell, client, scope=scope)
+    )["code"]
+    return parse_token_pair(redeem(gatebell, client, code))
 
 
 def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> None:

@@ -25,10 +25,10 @@ from tests.support.oauth.conformance_wire import (
     NONCE,
     age_sign_ins,
     by_basic,
-    run,
-    run_past_a_sign_in,
+    complete_flow,
+    run_flow,
+    run_flow_with_sign_in,
     supported,
-    take,
     unsigned,
     used_code,
 )
@@ -36,15 +36,15 @@ from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     VERIFIER,
-    ask,
-    ask_at,
     assert_refused,
     assert_refused_on_a_page,
-    is_live,
-    landing,
+    is_token_valid,
     machine,
     new_pair,
-    pair_in,
+    open_and_follow,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     refresh,
     server_application,
@@ -72,7 +72,7 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
 @pytest.mark.rfc("oidc-core-2-a", "oidc-core-2-b", "oidc-core-3.1.2.1-e", "oidc-core-3.1.2.5-a")
 @pytest.mark.rfc("oidc-core-3.1.3.1-a", "oidc-core-3.1.3.3-a", "oidc-core-9-a")
 def test_oidcc_server(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client)
+    signed = run_flow(gatebell, client)
     assert set(signed.token.claims) | {"groups"} == ID_TOKEN
     assert signed.token.claims["nonce"] == NONCE
     assert signed.token.header["alg"] == "RS256"
@@ -82,13 +82,15 @@ def test_oidcc_server(gatebell: LiveGatebell, client: ClientCredentials) -> None
 @pytest.mark.rfc("rfc6749-3.1.1-a", "oidc-core-3.1.2.2-a")
 def test_oidcc_response_type_missing(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    brought = landing(ask(browser, gatebell, client, scope="openid", response_type=None))
+    brought = parse_redirect(
+        open_authorization(browser, gatebell, client, scope="openid", response_type=None)
+    )
     assert (brought["error"], brought["state"]) == ("invalid_request", STATE)
 
 
 @pytest.mark.rfc("oidc-core-5.3-a", "oidc-core-5.3.2-a", "oidc-core-5.3.2-b")
 def test_oidcc_userinfo_get(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client)
+    signed = run_flow(gatebell, client)
     answer = request_userinfo(gatebell, signed.access)
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.json()["sub"] == signed.token.claims["sub"]
@@ -96,7 +98,7 @@ def test_oidcc_userinfo_get(gatebell: LiveGatebell, client: ClientCredentials) -
 
 @pytest.mark.rfc("oidc-core-5.3-a")
 def test_oidcc_userinfo_post_header(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client)
+    signed = run_flow(gatebell, client)
     header = {"Authorization": f"Bearer {signed.access}"}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/userinfo", headers=header)
     assert answer.json()["sub"] == signed.token.claims["sub"]
@@ -104,7 +106,7 @@ def test_oidcc_userinfo_post_header(gatebell: LiveGatebell, client: ClientCreden
 
 @pytest.mark.rfc("rfc6750-2.2-a", "oidc-core-5.3-b")
 def test_oidcc_userinfo_post_body(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client)
+    signed = run_flow(gatebell, client)
     form = {"access_token": signed.access}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/userinfo", data=form)
     assert answer.json()["sub"] == signed.token.claims["sub"]
@@ -114,13 +116,13 @@ def test_oidcc_userinfo_post_body(gatebell: LiveGatebell, client: ClientCredenti
 def test_oidcc_ensure_request_without_nonce_succeeds_for_code_flow(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    claims = run(gatebell, client, nonce=None).token.claims
+    claims = run_flow(gatebell, client, nonce=None).token.claims
     assert set(claims) | {"groups"} == ID_TOKEN - {"nonce"}
 
 
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
 def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client, scope="openid profile")
+    signed = run_flow(gatebell, client, scope="openid profile")
     assert signed.claims["name"] == "Alice"
     assert signed.claims["preferred_username"] == alice(gatebell).username
     assert {"nickname", "profile", "picture"} <= set(signed.claims)
@@ -132,7 +134,7 @@ def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) 
 
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
 def test_oidcc_scope_email(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client, scope="openid email")
+    signed = run_flow(gatebell, client, scope="openid email")
     assert signed.claims["email"] == alice(gatebell).email
     assert isinstance(signed.claims["email_verified"], bool)
     assert "name" not in signed.claims
@@ -143,8 +145,10 @@ def assert_no_such_scope(gatebell: LiveGatebell, scope: str) -> None:
     """Check that the metadata do not list the scope, in which case the suite skips the module."""
     assert scope not in supported(gatebell)["scopes_supported"]
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, openid_application(gatebell), scope=f"openid {scope}")
-    assert landing(answer)["error"] == "invalid_scope"
+    answer = open_authorization(
+        browser, gatebell, openid_application(gatebell), scope=f"openid {scope}"
+    )
+    assert parse_redirect(answer)["error"] == "invalid_scope"
 
 
 @pytest.mark.not_offered
@@ -161,7 +165,7 @@ def test_oidcc_scope_phone(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("oidc-core-5.4-a")
 def test_oidcc_scope_all(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client, scope=SCOPES)
+    signed = run_flow(gatebell, client, scope=SCOPES)
     assert set(signed.claims) <= set(supported(gatebell)["claims_supported"])
     assert {"name", "email"} <= set(signed.claims)
 
@@ -178,17 +182,20 @@ def test_oidcc_alternate_happy_flow(gatebell: LiveGatebell, client: ClientCreden
     }
     url = f"{gatebell.url}/oauth/authorize?{urlencode(parameters)}"
     browser = signed_in(gatebell, alice(gatebell))
-    assert take(gatebell, client, ask_at(browser, url)).claims["email"] == alice(gatebell).email
+    assert (
+        complete_flow(gatebell, client, open_and_follow(browser, url)).claims["email"]
+        == alice(gatebell).email
+    )
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-l", "oidc-core-15.1-a")
 def test_oidcc_display_page(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    run(gatebell, client, display="page")
+    run_flow(gatebell, client, display="page")
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-l")
 def test_oidcc_display_popup(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    run(gatebell, client, display="popup")
+    run_flow(gatebell, client, display="popup")
 
 
 @pytest.mark.long
@@ -197,23 +204,25 @@ def test_oidcc_prompt_login(gatebell: LiveGatebell, client: ClientCredentials) -
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     age_sign_ins(gatebell, person, timedelta(seconds=2))
-    first = run(gatebell, client, browser)
-    second = run_past_a_sign_in(gatebell, browser, person, prompt="login")
+    first = run_flow(gatebell, client, browser)
+    second = run_flow_with_sign_in(gatebell, browser, person, prompt="login")
     assert second.token.claims["sub"] == first.token.claims["sub"]
     assert second.token.claims["auth_time"] > first.token.claims["auth_time"]
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.6-a")
 def test_oidcc_prompt_none_not_logged_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    brought = landing(ask(gatebell.http(), gatebell, client, scope="openid", prompt="none"))
+    brought = parse_redirect(
+        open_authorization(gatebell.http(), gatebell, client, scope="openid", prompt="none")
+    )
     assert (brought["error"], brought["state"]) == ("login_required", STATE)
 
 
 @pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.1-f")
 def test_oidcc_prompt_none_logged_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    first = run(gatebell, client)
-    second = run(gatebell, client, prompt="none")
+    first = run_flow(gatebell, client)
+    second = run_flow(gatebell, client, prompt="none")
     for name in ("sub", "auth_time"):
         assert second.token.claims[name] == first.token.claims[name]
 
@@ -224,15 +233,15 @@ def test_oidcc_max_age_1(gatebell: LiveGatebell, client: ClientCredentials) -> N
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     age_sign_ins(gatebell, person, timedelta(seconds=2))
-    first = run(gatebell, client, browser)
-    second = run_past_a_sign_in(gatebell, browser, person, max_age="1")
+    first = run_flow(gatebell, client, browser)
+    second = run_flow_with_sign_in(gatebell, browser, person, max_age="1")
     assert second.token.claims["auth_time"] > first.token.claims["auth_time"]
 
 
 @pytest.mark.rfc("oidc-core-2-c", "oidc-core-3.1.2.1-k")
 def test_oidcc_max_age_10000(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    first = run(gatebell, client)
-    second = run(gatebell, client, max_age="10000")
+    first = run_flow(gatebell, client)
+    second = run_flow(gatebell, client, max_age="10000")
     assert second.token.claims["auth_time"] == first.token.claims["auth_time"]
 
 
@@ -240,36 +249,36 @@ def test_oidcc_max_age_10000(gatebell: LiveGatebell, client: ClientCredentials) 
 def test_oidcc_ensure_request_with_unknown_parameter_succeeds(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    run(gatebell, client, extra="foobar")
+    run_flow(gatebell, client, extra="foobar")
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-m")
 def test_oidcc_id_token_hint(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     hint = sign_in_to_application(gatebell)
-    signed = run(gatebell, client, id_token_hint=hint.text, prompt="none")
+    signed = run_flow(gatebell, client, id_token_hint=hint.text, prompt="none")
     assert signed.token.claims["sub"] == hint.claims["sub"]
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-n")
 def test_oidcc_login_hint(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    run(gatebell, client, login_hint="buffy@people.example")
+    run_flow(gatebell, client, login_hint="buffy@people.example")
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-l", "oidc-core-15.1-a")
 def test_oidcc_ui_locales(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    run(gatebell, client, ui_locales="se")
+    run_flow(gatebell, client, ui_locales="se")
 
 
 @pytest.mark.rfc("oidc-core-5.5-c", "oidc-core-15.1-a")
 def test_oidcc_claims_locales(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    run(gatebell, client, claims_locales="se")
+    run_flow(gatebell, client, claims_locales="se")
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-o", "oidc-core-15.1-a")
 def test_oidcc_ensure_request_with_acr_values_succeeds(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    run(gatebell, client, acr_values="1 2")
+    run_flow(gatebell, client, acr_values="1 2")
 
 
 @pytest.mark.rfc("rfc6749-4.1.2-c", "oidc-core-3.1.3.2-a", "oidc-core-3.1.3.4-a")
@@ -287,7 +296,7 @@ def test_oidcc_codereuse_30seconds(gatebell: LiveGatebell, client: ClientCredent
         assert row.code_used_at is not None
         row.code_used_at -= timedelta(seconds=30)
     assert_refused(by_basic(gatebell, client, code), "invalid_grant")
-    assert not is_live(gatebell, access)
+    assert not is_token_valid(gatebell, access)
 
 
 @pytest.mark.rfc("rfc6749-3.1.2.4-b", "oidc-core-3.1.2.1-d")
@@ -296,7 +305,9 @@ def test_oidcc_ensure_registered_redirect_uri(
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     wrong = f"{client.redirect_uri}/abc"
-    assert_refused_on_a_page(ask(browser, gatebell, client, scope="openid", redirect_uri=wrong))
+    assert_refused_on_a_page(
+        open_authorization(browser, gatebell, client, scope="openid", redirect_uri=wrong)
+    )
 
 
 @pytest.mark.rfc("rfc6749-3.1-c", "oidc-core-3.1.2.1-a")
@@ -315,7 +326,9 @@ def test_oidcc_ensure_post_request_succeeds(
     http, browser = gatebell.http(), signed_in(gatebell, alice(gatebell))
     posted = http.post(f"{gatebell.url}/oauth/authorize", data=form, allow_redirects=False)
     assert posted.status_code == 303
-    take(gatebell, client, ask_at(browser, urljoin(posted.url, posted.headers["Location"])))
+    complete_flow(
+        gatebell, client, open_and_follow(browser, urljoin(posted.url, posted.headers["Location"]))
+    )
 
 
 @pytest.mark.rfc("rfc6749-2.3.1-b", "oidc-core-3.1.3.1-a", "oidc-core-9-a")
@@ -331,7 +344,9 @@ def test_oidcc_unsigned_request_object_supported_correctly_or_rejected_as_unsupp
     assert supported(gatebell)["request_parameter_supported"] is False
     browser = signed_in(gatebell, alice(gatebell))
     request = unsigned(gatebell, client, scope="openid", nonce=NONCE)
-    brought = landing(ask(browser, gatebell, client, scope="openid", request=request))
+    brought = parse_redirect(
+        open_authorization(browser, gatebell, client, scope="openid", request=request)
+    )
     assert (brought["error"], brought["state"]) == ("request_not_supported", STATE)
 
 
@@ -341,7 +356,7 @@ def test_oidcc_claims_essential(gatebell: LiveGatebell, client: ClientCredential
     assert supported(gatebell)["claims_parameter_supported"] is False
     wanted = '{"userinfo": {"name": {"essential": true}}}'
     # A missing essential claim is not an error (section 5.5.1).
-    assert "name" not in run(gatebell, client, claims=wanted).claims
+    assert "name" not in run_flow(gatebell, client, claims=wanted).claims
 
 
 @pytest.mark.rfc("oidc-core-6-b")
@@ -352,13 +367,13 @@ def test_oidcc_ensure_request_object_with_redirect_uri(
     inside = unsigned(gatebell, client, scope="openid", redirect_uri=client.redirect_uri)
     outside = f"{client.redirect_uri}/abc"
     wanted = {"scope": "openid", "redirect_uri": outside, "request": inside}
-    assert_refused_on_a_page(ask(browser, gatebell, client, **wanted))
+    assert_refused_on_a_page(open_authorization(browser, gatebell, client, **wanted))
 
 
 @pytest.mark.rfc("oidc-core-12-a", "oidc-core-12.2-a")
 def test_oidcc_refresh_token(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    signed = run(gatebell, client, scope="openid offline_access")
-    new = pair_in(refresh(gatebell, client, signed.refresh))
+    signed = run_flow(gatebell, client, scope="openid offline_access")
+    new = parse_token_pair(refresh(gatebell, client, signed.refresh))
     assert new.access != signed.access
     again = verify_id_token(gatebell, new.answer["id_token"]).claims
     for name in ("iss", "sub", "aud", "auth_time"):
@@ -373,6 +388,10 @@ def test_oidcc_ensure_request_with_valid_pkce_succeeds(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    code = landing(ask(browser, gatebell, client, scope="openid", **PKCE))["code"]
+    code = parse_redirect(open_authorization(browser, gatebell, client, scope="openid", **PKCE))[
+        "code"
+    ]
     assert_refused(redeem(gatebell, client, code), "invalid_request")
-    assert pair_in(redeem(gatebell, client, code, code_verifier=VERIFIER)).answer["id_token"]
+    assert parse_token_pair(redeem(gatebell, client, code, code_verifier=VERIFIER)).answer[
+        "id_token"
+    ]

@@ -20,21 +20,21 @@ from tests.support.accounts.people import (
     make_user,
     open_browser,
 )
-from tests.support.oauth.conformance_wire import NONCE, Signed, supported, take, unsigned
+from tests.support.oauth.conformance_wire import NONCE, Signed, complete_flow, supported, unsigned
 from tests.support.oauth.machines import ASSERTION, assertion, new_key, public_part
 from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     VERIFIER,
     Changes,
-    ask,
     assert_refused,
     assert_refused_on_a_page,
-    decide,
-    landing,
     machine,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
+    submit_decision,
 )
 from tests.support.oauth.openid_wire import list_key_ids, request_userinfo, verify_id_token
 from tests.support.service.live import LiveGatebell
@@ -129,15 +129,15 @@ def ask_for(
 ) -> requests.Response:
     """Request an authorization with the client's parameters."""
     wanted: dict[str, Changes] = {"scope": "openid", "nonce": NONCE, **PKCE, **changes}
-    return ask(browser, gatebell, client.credentials, **wanted)
+    return open_authorization(browser, gatebell, client.credentials, **wanted)
 
 
 def run(
     gatebell: LiveGatebell, browser: requests.Session, client: Client, **changes: Changes
 ) -> Signed:
     """Complete a flow with the user's consent."""
-    answer = decide(browser, ask_for(gatebell, browser, client, **changes))
-    return take(gatebell, client.credentials, answer, client.redeem)
+    answer = submit_decision(browser, ask_for(gatebell, browser, client, **changes))
+    return complete_flow(gatebell, client.credentials, answer, client.redeem)
 
 
 @pytest.mark.long
@@ -178,9 +178,9 @@ WITH_QUERY = f"{CALLBACK}?foo=bar"
 
 def test_oidcc_redirect_uri_query_ok(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, redirect_uris=[WITH_QUERY])
-    answer = decide(browser, ask_for(gatebell, browser, client))
+    answer = submit_decision(browser, ask_for(gatebell, browser, client))
     assert answer.headers["Location"].startswith(f"{WITH_QUERY}&")
-    take(gatebell, client.credentials, answer, client.redeem)
+    complete_flow(gatebell, client.credentials, answer, client.redeem)
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-d")
@@ -212,7 +212,7 @@ def test_oidcc_discovery_endpoint_verification(
     assert supported(gatebell)["response_types_supported"] == ["code"]
     client = new_client(gatebell)
     answer = ask_for(gatebell, browser, client, response_type="id_token")
-    assert landing(answer)["error"] == "unsupported_response_type"
+    assert parse_redirect(answer)["error"] == "unsupported_response_type"
 
 
 @pytest.mark.rfc("rfc7591-3-a")
@@ -310,7 +310,7 @@ def assert_request_uri_is_refused(
     assert supported(gatebell)["request_uri_parameter_supported"] is False
     client = new_client(gatebell, **said)
     uri = "https://client.example/request"
-    brought = landing(ask_for(gatebell, browser, client, request_uri=uri))
+    brought = parse_redirect(ask_for(gatebell, browser, client, request_uri=uri))
     assert (brought["error"], brought["state"]) == ("request_uri_not_supported", STATE)
 
 
@@ -340,7 +340,7 @@ def test_oidcc_ensure_request_object_with_redirect_uri(
 def test_oidcc_refresh_token(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, grant_types=["authorization_code", "refresh_token"])
     signed = run(gatebell, browser, client, scope="openid offline_access", prompt="consent")
-    new = pair_in(renew(gatebell, client, signed))
+    new = parse_token_pair(renew(gatebell, client, signed))
     again = verify_id_token(gatebell, new.answer["id_token"]).claims
     for name in ("iss", "sub", "aud", "auth_time"):
         assert again[name] == signed.token.claims[name]
@@ -353,7 +353,7 @@ def test_oidcc_ensure_client_assertion_with_iss_aud_succeeds(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = new_client(gatebell)
-    code = landing(decide(browser, ask_for(gatebell, browser, client)))["code"]
+    code = parse_redirect(submit_decision(browser, ask_for(gatebell, browser, client)))["code"]
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -361,4 +361,4 @@ def test_oidcc_ensure_client_assertion_with_iss_aud_succeeds(
         "code_verifier": VERIFIER,
     }
     proof = client.prove(gatebell, aud=gatebell.url)
-    assert pair_in(post_token(gatebell, form | proof)).answer["id_token"]
+    assert parse_token_pair(post_token(gatebell, form | proof)).answer["id_token"]

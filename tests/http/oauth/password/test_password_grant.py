@@ -25,14 +25,14 @@ from tests.support.oauth.oauth_wire import (
     age_refreshes,
     assert_refused,
     exchange,
-    is_live,
+    is_token_valid,
     machine,
     offered_grants,
+    read_error_text,
     refresh,
     revoke,
     server_application,
     token_info,
-    told,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
@@ -177,7 +177,7 @@ def test_a_refresh_token_needs_offline_access_or_a_setting_of_the_application(
     age_refreshes(gatebell, timedelta(minutes=1))
     again = refresh(gatebell, client, first["refresh_token"], client_secret=None)
     assert_refused(again, "invalid_grant")
-    assert not is_live(gatebell, second["access_token"])
+    assert not is_token_valid(gatebell, second["access_token"])
 
 
 def test_a_client_with_the_openid_scope_gets_an_id_token(gatebell: LiveGatebell) -> None:
@@ -208,7 +208,7 @@ def test_all_failed_sign_ins_get_the_same_error(gatebell: LiveGatebell) -> None:
     ]
     for answer in answers:
         assert_refused(answer, "invalid_grant")
-    assert len({told(answer) for answer in answers}) == 1
+    assert len({read_error_text(answer) for answer in answers}) == 1
     assert exchange(gatebell, other).status_code == 200
 
 
@@ -230,7 +230,7 @@ def test_the_token_of_a_locked_user_is_invalid(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     token = exchange(gatebell, charlie).json()["access_token"]
     set_state(gatebell, charlie, "locked")
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
 
 
 # Revocation.
@@ -250,12 +250,12 @@ def test_a_token_without_client_is_revoked_without_client(
         revoke(gatebell, client, other["access_token"], **without), "invalid_client", 401
     )
     assert_refused(revoke(gatebell, client, "unknown", **without), "invalid_client", 401)
-    assert is_live(gatebell, token)
-    assert is_live(gatebell, other["access_token"])
+    assert is_token_valid(gatebell, token)
+    assert is_token_valid(gatebell, other["access_token"])
     for _ in range(2):
         answer = revoke(gatebell, client, token, **without)
         assert (answer.status_code, answer.json()) == (200, {})
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
 
 
 @pytest.mark.spec("M6")

@@ -18,18 +18,18 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.oauth.device_wire import codes, poll_form, press, type_code
+from tests.support.oauth.device_wire import codes, enter_code, poll_form, press_decision
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     TokenPair,
-    ask,
     assert_refused,
-    landing,
     machine,
     new_code,
     new_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     phone_application,
     post_token,
     server_application,
@@ -55,7 +55,7 @@ def phone_code(gatebell: LiveGatebell, **changes: str) -> str:
 
 def bound_pair(gatebell: LiveGatebell, key: Prover) -> TokenPair:
     phone = phone_application(gatebell)
-    return pair_in(redeem_with_key(gatebell, phone, phone_code(gatebell), key))
+    return parse_token_pair(redeem_with_key(gatebell, phone, phone_code(gatebell), key))
 
 
 def assert_challenged(answer: requests.Response, error: str) -> None:
@@ -91,7 +91,9 @@ def test_userinfo_accepts_a_bound_token(gatebell: LiveGatebell) -> None:
     client = make_application(
         gatebell, bob(gatebell), scopes="openid", trusted=True, confidential=False
     )
-    pair = pair_in(redeem_with_key(gatebell, client, new_code(gatebell, client, **PKCE), prover()))
+    pair = parse_token_pair(
+        redeem_with_key(gatebell, client, new_code(gatebell, client, **PKCE), prover())
+    )
     url = f"{gatebell.url}/oauth/userinfo"
     for method in ("GET", "POST"):
         headers = prover().showing(pair.access, url, method=method)
@@ -179,7 +181,9 @@ def test_a_proof_for_a_url_with_an_encoded_slash_is_accepted(
 ) -> None:
     path = make_project(gatebell, alice(gatebell))
     code = phone_code(gatebell, scope="read_api")
-    token = pair_in(redeem_with_key(gatebell, phone_application(gatebell), code, prover())).access
+    token = parse_token_pair(
+        redeem_with_key(gatebell, phone_application(gatebell), code, prover())
+    ).access
     address = f"/api/v4/projects/{path.replace('/', slash)}"
     shown = show_at(gatebell, address, prover().showing(token, gatebell.url + address))
     assert shown.json()["path_with_namespace"] == path
@@ -205,7 +209,7 @@ def test_the_refresh_token_of_a_public_client_is_bound(gatebell: LiveGatebell) -
     for thief in (None, Prover()):
         answer = refresh_with_key(gatebell, phone, pair.refresh, thief)
         assert_refused(answer, "invalid_grant")
-    again = pair_in(refresh_with_key(gatebell, phone, pair.refresh, prover()))
+    again = parse_token_pair(refresh_with_key(gatebell, phone, pair.refresh, prover()))
     assert again.answer["token_type"] == "DPoP"
     assert_refused(refresh_with_key(gatebell, phone, again.refresh, None), "invalid_grant")
 
@@ -217,7 +221,7 @@ def test_a_client_with_a_secret_may_change_its_key(gatebell: LiveGatebell) -> No
     form = {"grant_type": "refresh_token", "refresh_token": new_pair(gatebell, client).refresh}
     for key in (Prover(), Prover()):
         headers = key.for_token(gatebell)
-        pair = pair_in(post_token(gatebell, form, auth=auth, headers=headers))
+        pair = parse_token_pair(post_token(gatebell, form, auth=auth, headers=headers))
         assert pair.answer["token_type"] == "DPoP"
         assert show_at(gatebell, USER, key.showing(pair.access, gatebell.url + USER)).ok
         form["refresh_token"] = pair.refresh
@@ -241,8 +245,10 @@ def test_an_authorization_code_can_be_bound_to_a_key(gatebell: LiveGatebell) -> 
 @pytest.mark.parametrize("thumbprint", ["x", "x" * 44, "é" * 43, "a" * 42 + "=", "\x00" * 43])
 def test_an_invalid_thumbprint_is_rejected(gatebell: LiveGatebell, thumbprint: str) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    answer = ask(browser, gatebell, phone_application(gatebell), **PKCE, dpop_jkt=thumbprint)
-    assert landing(answer)["error"] == "invalid_request"
+    answer = open_authorization(
+        browser, gatebell, phone_application(gatebell), **PKCE, dpop_jkt=thumbprint
+    )
+    assert parse_redirect(answer)["error"] == "invalid_request"
 
 
 @pytest.mark.rfc("rfc9449-5-f")
@@ -250,7 +256,7 @@ def test_device_and_password_grants_issue_bound_tokens(gatebell: LiveGatebell) -
     television = make_application(gatebell, bob(gatebell), confidential=False)
     told = codes(gatebell, television)
     browser = signed_in(gatebell, alice(gatebell))
-    press(browser, type_code(browser, gatebell, told["user_code"]), "approve")
+    press_decision(browser, enter_code(browser, gatebell, told["user_code"]), "approve")
     device = poll_form(television, told["device_code"])
     person = alice(gatebell)
     password = {"grant_type": "password", "username": person.username, "password": person.password}
@@ -272,7 +278,7 @@ def test_introspection_returns_the_thumbprint_of_the_key(gatebell: LiveGatebell)
     }
     auth = (client.client_id, client.secret)
     headers = prover().for_token(gatebell)
-    pair = pair_in(post_token(gatebell, form, auth=auth, headers=headers))
+    pair = parse_token_pair(post_token(gatebell, form, auth=auth, headers=headers))
     url = f"{gatebell.url}/oauth/introspect"
     said = machine(gatebell).post(url, data={"token": pair.access}, auth=auth).json()
     assert said["token_type"] == "DPoP"
@@ -292,7 +298,7 @@ def test_an_application_can_require_bound_tokens(gatebell: LiveGatebell) -> None
     form = {"grant_type": "authorization_code", "client_id": phone.client_id, "code": code}
     form |= {"redirect_uri": phone.redirect_uri, "code_verifier": VERIFIER}
     assert_refused(post_token(gatebell, form), "invalid_dpop_proof")
-    pair = pair_in(redeem_with_key(gatebell, phone, code, prover()))
+    pair = parse_token_pair(redeem_with_key(gatebell, phone, code, prover()))
     assert pair.answer["token_type"] == "DPoP"
 
 

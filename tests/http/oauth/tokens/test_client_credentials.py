@@ -20,11 +20,17 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.machines import (
     account_of,
-    ask_as_machine,
     machine_application,
     machine_token,
+    request_machine_token,
 )
-from tests.support.oauth.oauth_wire import assert_refused, is_live, machine, revoke, token_info
+from tests.support.oauth.oauth_wire import (
+    assert_refused,
+    is_token_valid,
+    machine,
+    revoke,
+    token_info,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -52,7 +58,7 @@ def add(gatebell: LiveGatebell, owner: Person, path: str, username: str, role: i
 @pytest.mark.rfc("rfc6749-4.4-b")
 def test_an_application_acts_as_its_service_account(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, name="Deploy robot")
-    answer = ask_as_machine(gatebell, client, scope="read_api read_user")
+    answer = request_machine_token(gatebell, client, scope="read_api read_user")
     assert answer.status_code == 200, answer.text
     body = answer.json()
     assert set(body) == {"access_token", "token_type", "expires_in", "scope", "created_at"}
@@ -67,19 +73,19 @@ def test_an_application_acts_as_its_service_account(gatebell: LiveGatebell) -> N
 
 def test_a_request_without_scope_gets_all_machine_scopes(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, scopes="read_api openid email offline_access")
-    assert ask_as_machine(gatebell, client).json()["scope"] == "read_api"
+    assert request_machine_token(gatebell, client).json()["scope"] == "read_api"
 
 
 @pytest.mark.rfc("rfc9700-2.3-c")
 @pytest.mark.parametrize("scope", ["openid", "offline_access", "admin_mode", "write_alerts", "x"])
 def test_user_scopes_and_unknown_scopes_are_rejected(gatebell: LiveGatebell, scope: str) -> None:
     client = machine_application(gatebell, scopes="read_api openid")
-    assert_refused(ask_as_machine(gatebell, client, scope=scope), "invalid_scope")
+    assert_refused(request_machine_token(gatebell, client, scope=scope), "invalid_scope")
 
 
 def test_an_application_with_only_user_scopes_gets_no_token(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, scopes="openid email")
-    assert_refused(ask_as_machine(gatebell, client), "invalid_scope")
+    assert_refused(request_machine_token(gatebell, client), "invalid_scope")
 
 
 @pytest.mark.both_databases
@@ -122,18 +128,18 @@ def test_a_service_account_cannot_assign_a_role_above_its_own(gatebell: LiveGate
 @pytest.mark.rfc("rfc6749-4.4-a")
 def test_an_unauthorized_client_gets_an_alternative_in_the_error(gatebell: LiveGatebell) -> None:
     plain = make_application(gatebell, alice(gatebell))
-    answer = ask_as_machine(gatebell, plain)
+    answer = request_machine_token(gatebell, plain)
     assert_refused(answer, "unauthorized_client")
     assert "project or group access token" in answer.json()["error_description"]
     public = make_application(gatebell, alice(gatebell), confidential=False)
-    answer = ask_as_machine(gatebell, public, client_secret="")
+    answer = request_machine_token(gatebell, public, client_secret="")
     assert_refused(answer, "unauthorized_client")
     assert "device grant" in answer.json()["error_description"]
 
 
 def test_a_wrong_secret_is_refused(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell)
-    answer = ask_as_machine(gatebell, client, client_secret="wrong")
+    answer = request_machine_token(gatebell, client, client_secret="wrong")
     assert_refused(answer, "invalid_client", 401)
 
 
@@ -142,7 +148,7 @@ def test_a_client_credentials_token_can_be_revoked(gatebell: LiveGatebell) -> No
     client = machine_application(gatebell)
     token = machine_token(gatebell, client)
     assert revoke(gatebell, client, token).status_code == 200
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
 
 
 @pytest.mark.both_databases
@@ -151,11 +157,11 @@ def test_a_service_account_is_locked_with_its_owner(gatebell: LiveGatebell) -> N
     client = machine_application(gatebell, owner)
     token = machine_token(gatebell, client)
     submit_form_by_ending(gatebell, f"/admin/users/{find_user_id(gatebell, owner)}", "/lock")
-    assert not is_live(gatebell, token)
-    assert_refused(ask_as_machine(gatebell, client), "invalid_grant")
+    assert not is_token_valid(gatebell, token)
+    assert_refused(request_machine_token(gatebell, client), "invalid_grant")
     set_state(gatebell, owner, "active")
-    assert is_live(gatebell, machine_token(gatebell, client))
-    assert not is_live(gatebell, token)
+    assert is_token_valid(gatebell, machine_token(gatebell, client))
+    assert not is_token_valid(gatebell, token)
 
 
 def test_a_service_account_cannot_use_the_password_grant(gatebell: LiveGatebell) -> None:
@@ -180,7 +186,7 @@ def test_a_deleted_application_leaves_a_locked_account_without_roles(
     assert f"{path}</a>: Developer" in seen
     asking = browser.get(f"{page}/delete")
     submit(browser, asking, form_to(asking, "/delete"))
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
     with database_of(gatebell) as session:
         user = session.scalars(select(User).where(User.username == name)).one()
         assert user.state == "blocked"

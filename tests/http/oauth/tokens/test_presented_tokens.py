@@ -23,15 +23,15 @@ from tests.support.accounts.personal_tokens import change, make_token
 from tests.support.oauth.oauth_wire import (
     Changes,
     TokenPair,
-    ask,
     assert_refused,
     changed,
-    is_live,
-    landing,
+    is_token_valid,
     machine,
     new_pair,
     new_public_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     phone_application,
     redeem,
     refresh,
@@ -107,7 +107,7 @@ def test_token_info_accepts_the_token_in_the_url(gatebell: LiveGatebell, pair: T
 def test_two_different_tokens_are_an_invalid_request(
     gatebell: LiveGatebell, pair: TokenPair
 ) -> None:
-    def ask(*in_query: str) -> requests.Response:
+    def open_authorization(*in_query: str) -> requests.Response:
         return machine(gatebell).get(
             f"{gatebell.url}/oauth/token/info",
             params={"access_token": in_query},
@@ -115,10 +115,10 @@ def test_two_different_tokens_are_an_invalid_request(
         )
 
     for different in ([pair.refresh], [pair.access, "x"]):
-        answer = ask(*different)
+        answer = open_authorization(*different)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
     for same in ([pair.access], [pair.access, pair.access]):
-        assert ask(*same).status_code == 200
+        assert open_authorization(*same).status_code == 200
 
 
 @pytest.mark.spec("D1")
@@ -279,8 +279,10 @@ def test_a_personal_token_is_inactive_for_clients(gatebell: LiveGatebell) -> Non
 @pytest.mark.rfc("rfc7662-4-a")
 def test_tokens_of_a_locked_user_are_inactive(gatebell: LiveGatebell) -> None:
     client, person = server_application(gatebell), make_user(gatebell)
-    code = landing(ask(open_browser(gatebell, person), gatebell, client))["code"]
-    pair = pair_in(redeem(gatebell, client, code))
+    code = parse_redirect(open_authorization(open_browser(gatebell, person), gatebell, client))[
+        "code"
+    ]
+    pair = parse_token_pair(redeem(gatebell, client, code))
     set_state(gatebell, person, "locked")
     for token in (pair.access, pair.refresh):
         assert_inactive(introspect(gatebell, client, token))
@@ -333,7 +335,7 @@ def test_either_token_revokes_the_pair_with_any_hint(
     pair = new_pair(gatebell, client)
     token = pair.access if which == "access" else pair.refresh
     assert_done(revoke(gatebell, client, token, token_type_hint=hint))
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
     assert_refused(refresh(gatebell, client, pair.refresh), "invalid_grant")
 
 
@@ -345,7 +347,7 @@ def test_the_secret_is_accepted_in_a_basic_header(
     address, form = f"{gatebell.url}/oauth/revoke", {"token": pair.access}
     credentials = (client.client_id, client.secret)
     assert_done(machine(gatebell).post(address, form, auth=credentials))
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
 
 
 @pytest.mark.spec("D3")
@@ -366,16 +368,16 @@ def test_revocation_does_not_affect_other_pairs_of_the_user(
 ) -> None:
     one, other = new_pair(gatebell, client), new_pair(gatebell, client)
     assert_done(revoke(gatebell, client, one.access))
-    assert is_live(gatebell, other.access)
+    assert is_token_valid(gatebell, other.access)
 
 
 @pytest.mark.spec("D3")
 def test_a_pair_that_was_refreshed_can_still_be_revoked(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    new = pair_in(refresh(gatebell, client, new_pair(gatebell, client).refresh))
+    new = parse_token_pair(refresh(gatebell, client, new_pair(gatebell, client).refresh))
     assert_done(revoke(gatebell, client, new.refresh))
-    assert not is_live(gatebell, new.access)
+    assert not is_token_valid(gatebell, new.access)
 
 
 @pytest.mark.advisory("CVE-2026-115472")
@@ -392,7 +394,7 @@ def test_a_client_cannot_revoke_a_token_of_another_client(
     phone = phone_application(gatebell)
     public = revoke(gatebell, phone, token, client_secret=None)
     assert_refused(public, "unauthorized_client", 403)
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
@@ -406,7 +408,7 @@ def test_an_unauthenticated_client_cannot_revoke_tokens(
     pair = new_pair(gatebell, client)
     answer = revoke(gatebell, client, pair.access, **changes)
     assert_refused(answer, "invalid_client", 401)
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
 
 
 @pytest.mark.advisory("CVE-2018-1000211")
@@ -416,9 +418,9 @@ def test_a_public_client_needs_only_its_id(gatebell: LiveGatebell) -> None:
     pair = new_public_pair(gatebell, phone)
     wrong = revoke(gatebell, phone, pair.access, client_secret="wrong")
     assert_refused(wrong, "invalid_client", 401)
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
     assert_done(revoke(gatebell, phone, pair.access, client_secret=None))
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
 
 
 @pytest.mark.rfc("rfc7009-2.1-a", "rfc7009-2.2.1-a")

@@ -24,27 +24,27 @@ from tests.support.accounts.people import (
     set_state,
     signed_in,
 )
-from tests.support.oauth.device_wire import ask_for_codes, television
+from tests.support.oauth.device_wire import request_device_codes, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     Changes,
-    ask,
     assert_refused,
-    is_live,
-    landing,
+    is_token_valid,
     machine,
     new_code,
     new_pair,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     post_token,
+    read_error_text,
     redeem,
     redeem_publicly,
     refresh,
     revoke,
     server_application,
     token_info,
-    told,
 )
 from tests.support.oauth.openid_wire import request_userinfo
 from tests.support.service.live import LiveGatebell
@@ -96,7 +96,7 @@ def test_a_public_client_needs_only_the_verifier(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
     answer = redeem_publicly(gatebell, phone, new_code(gatebell, phone, **PKCE))
-    assert is_live(gatebell, pair_in(answer).access)
+    assert is_token_valid(gatebell, parse_token_pair(answer).access)
 
 
 WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
@@ -201,10 +201,10 @@ def test_a_second_redemption_is_rejected_and_revokes_the_first_tokens(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client)
-    pair = pair_in(redeem(gatebell, client, code))
-    assert is_live(gatebell, pair.access)
+    pair = parse_token_pair(redeem(gatebell, client, code))
+    assert is_token_valid(gatebell, pair.access)
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
-    assert not is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, pair.access)
 
 
 @pytest.mark.advisory("CVE-2023-39531")
@@ -251,7 +251,9 @@ def test_a_code_of_a_user_locked_after_the_approval_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    code = landing(ask(open_browser(gatebell, charlie), gatebell, client))["code"]
+    code = parse_redirect(open_authorization(open_browser(gatebell, charlie), gatebell, client))[
+        "code"
+    ]
     set_state(gatebell, charlie, state)
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
 
@@ -263,7 +265,7 @@ def test_tokens_and_secrets_are_rejected_as_codes(
     pair = new_pair(gatebell, client)
     for other in (pair.access, pair.refresh, client.secret):
         assert_refused(redeem(gatebell, client, other), "invalid_grant")
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
 
 
 @pytest.mark.rfc("rfc6749-2.3.1-c", "rfc6749-3.2-a")
@@ -354,7 +356,7 @@ def test_a_parameter_without_a_value_is_ignored(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, client)
     assert refresh(gatebell, client, pair.refresh, scope="", redirect_uri="").status_code == 200
     assert revoke(gatebell, client, pair.access, token_type_hint="").status_code == 200
-    assert ask_for_codes(gatebell, television(gatebell), client_secret="").status_code == 200
+    assert request_device_codes(gatebell, television(gatebell), client_secret="").status_code == 200
     code = new_code(gatebell, client)
     for name in ("grant_type", "code", "redirect_uri"):
         assert_refused(redeem(gatebell, client, code, **{name: ""}), "invalid_request")
@@ -368,7 +370,7 @@ def test_an_unknown_parameter_is_ignored(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, client)
     assert refresh(gatebell, client, pair.refresh, resource=["x", "y"]).status_code == 200
     assert revoke(gatebell, client, pair.access, extra=["x", "y"]).status_code == 200
-    assert ask_for_codes(gatebell, television(gatebell), extra=["x", "y"]).status_code == 200
+    assert request_device_codes(gatebell, television(gatebell), extra=["x", "y"]).status_code == 200
 
 
 @pytest.mark.rfc("rfc6750-3-b")
@@ -499,7 +501,7 @@ def test_an_unknown_client_and_a_wrong_secret_get_the_same_error(
     unknown = redeem(gatebell, client, "gbc-x", client_id=client_id)
     wrong = redeem(gatebell, client, "gbc-x", client_secret="gbs-x")
     assert_refused(unknown, "invalid_client", 401)
-    assert told(unknown) == told(wrong)
+    assert read_error_text(unknown) == read_error_text(wrong)
 
 
 @pytest.mark.rfc("rfc6749-5.2-b")

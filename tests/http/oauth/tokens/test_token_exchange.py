@@ -21,16 +21,16 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import (
     Changes,
-    ask,
     assert_refused,
     exchange,
-    is_live,
-    landing,
+    is_token_valid,
     machine,
     new_code,
     new_pair,
     offered_grants,
-    pair_in,
+    open_authorization,
+    parse_redirect,
+    parse_token_pair,
     redeem,
     refresh,
     revoke,
@@ -84,7 +84,7 @@ def test_a_token_is_exchanged_for_one_with_fewer_scopes(gatebell: LiveGatebell) 
     assert body["issued_token_type"] == ACCESS_TOKEN
     assert called(gatebell, "/api/v4/user", body["access_token"]) == 200
     assert called(gatebell, "/api/v4/projects", body["access_token"]) == 403
-    assert is_live(gatebell, pair.access)
+    assert is_token_valid(gatebell, pair.access)
     described = introspected(gatebell, client, body["access_token"])
     assert (described["active"], described["scope"]) == (True, "read_user")
     with database_of(gatebell) as session:
@@ -141,7 +141,7 @@ def test_an_exchanged_token_is_revoked_with_its_authorization(gatebell: LiveGate
     pair = new_pair(gatebell, client)
     token = narrowed(gatebell, pair.access)
     assert revoke(gatebell, client, pair.refresh).status_code == 200
-    assert not is_live(gatebell, token)
+    assert not is_token_valid(gatebell, token)
 
 
 def test_revocation_of_an_exchanged_token_keeps_the_authorization(gatebell: LiveGatebell) -> None:
@@ -149,15 +149,15 @@ def test_revocation_of_an_exchanged_token_keeps_the_authorization(gatebell: Live
     pair = new_pair(gatebell, client)
     token = narrowed(gatebell, pair.access)
     assert revoke(gatebell, client, token).status_code == 200
-    assert not is_live(gatebell, token)
-    assert is_live(gatebell, pair.access)
+    assert not is_token_valid(gatebell, token)
+    assert is_token_valid(gatebell, pair.access)
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
 def test_a_refreshed_or_revoked_token_is_not_exchanged(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     first = new_pair(gatebell, client)
-    second = pair_in(refresh(gatebell, client, first.refresh))
+    second = parse_token_pair(refresh(gatebell, client, first.refresh))
     revoked = narrowed(gatebell, second.access)
     revoke(gatebell, client, revoked)
     for token in (first.access, revoked):
@@ -190,8 +190,8 @@ def test_an_expired_token_is_not_exchanged(gatebell: LiveGatebell) -> None:
 
 def test_a_token_of_a_blocked_user_is_not_exchanged(gatebell: LiveGatebell) -> None:
     client, carol = exchanging_application(gatebell), make_user(gatebell)
-    answer = ask(open_browser(gatebell, carol), gatebell, client)
-    pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    answer = open_authorization(open_browser(gatebell, carol), gatebell, client)
+    pair = parse_token_pair(redeem(gatebell, client, parse_redirect(answer)["code"]))
     set_state(gatebell, carol, "blocked")
     assert_refused(exchange_token(gatebell, client, pair.access), "invalid_request")
 
@@ -208,7 +208,7 @@ def test_foreign_tokens_and_other_kinds_of_tokens_are_unknown(gatebell: LiveGate
         answer = exchange_token(gatebell, client, token)
         assert_refused(answer, "invalid_request")
         assert "unknown" in answer.json()["error_description"]
-    assert is_live(gatebell, stolen.access)
+    assert is_token_valid(gatebell, stolen.access)
 
 
 def test_a_token_without_an_authorization_is_not_exchanged(gatebell: LiveGatebell) -> None:

@@ -1,4 +1,4 @@
-"""Emails to users whom a change on the pages of rotations removes."""
+"""Emails to users who are removed by a change on the pages of rotations."""
 
 from collections.abc import Iterator
 

@@ -78,7 +78,7 @@ def test_an_error_is_beside_its_field_and_nothing_typed_is_lost(
     assert page.status_code == 422
     text = unescape(page.text)
     beside = text.partition('id="token-error"')[2].partition("<input")[0]
-    assert "This is not a bot token: it looks like 123456:ABC…" in beside
+    assert "This is not a bot token. Expected format: 123456:ABC…" in beside
     for value in ("my token", "-100123", "Night"):
         assert f'value="{value}"' in text
     assert re.search(r'<input[^>]*id="token"[^>]*type="password"', text)

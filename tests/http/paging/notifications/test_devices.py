@@ -148,7 +148,7 @@ def test_the_api_lists_devices_but_cannot_create_them(paged: Paged, alice: Perso
     address = {"address": device.subscription}
     rejected = call("PUT", f"/user/contacts/{listed['id']}", json=address)
     assert rejected.status_code == 400
-    assert "turn on notifications on the device" in rejected.text
+    assert "Turn on notifications on the device" in rejected.text
     assert device.path not in call("GET", "/user/contacts").text
     exported = gatebell.cli("users", "export", alice.username)
     assert [each["shown_address"] for each in exported["contacts"]] == ["127.0.0.1"]

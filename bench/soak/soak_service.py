@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.gatebell import RAISED_LIMITS
-from bench.noisy_neighbors.place import RAISED_CALLER_LIMITS, get_default_password_settings
+from bench.noisy_neighbors.neighbor_service import (
+    RAISED_CALLER_LIMITS,
+    get_default_password_settings,
+)
 from bench.samples import CannotMeasureError
 from bench.soak.receivers import PagesMailbox, PhoneReceiver, UnreliableReceiver
 from tests.support.accounts.people import (
@@ -97,11 +100,11 @@ def run_soak_service(directory: Path, database_url: str) -> Iterator[SoakService
             **get_default_password_settings(),
         )
         migrate_to_newest(settings_of(live))
-        ground = _fill_service(live, postbox, telephone, hooks, audit)
+        service = _fill_service(live, postbox, telephone, hooks, audit)
         live.start()
         try:
-            _push_first_commit(ground)
-            yield ground
+            _push_first_commit(service)
+            yield service
         finally:
             for each in (hooks, audit):
                 each.end()
@@ -167,9 +170,9 @@ def _create_policy(
     )
 
 
-def _push_first_commit(ground: SoakService) -> None:
+def _push_first_commit(service: SoakService) -> None:
     files = {f"file-{number}": b"words\n" * 200 for number in range(40)}
-    work = ground.git.new_work(files)
-    done = ground.git.push(work, ground.git_project)
+    work = service.git.new_work(files)
+    done = service.git.push(work, service.git_project)
     if done.status != 0:
         raise CannotMeasureError(done.said)
