@@ -233,12 +233,14 @@ def get_viewer_zone() -> str:
 
 
 def format_local_time(moment: datetime, time_zone: str) -> Markup:
-    """Return the local time of a place to the minute, such as `Mon 2026-11-23 09:00`.
+    """Return the local time of a place, such as `Mon 23 Nov 09:00` or `Mon 4 Jan 2027 09:00`.
 
-    The markup prevents browsers from breaking dates at their hyphens.
+    Times of the current year have no year. The markup prevents line breaks inside of a time.
     """
-    local = moment.astimezone(get_zone(time_zone))
-    words = f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
+    zone = get_zone(time_zone)
+    local = moment.astimezone(zone)
+    year = "" if local.year == get_current_time().astimezone(zone).year else f" {local.year}"
+    words = f"{local:%a} {local.day} {_MONTHS[local.month - 1]}{year} {local:%H:%M}"
     return Markup('<span class="nowrap">{}</span>').format(words)
 
 

@@ -151,11 +151,11 @@ class CalendarGrid:
         """Return two weeks from a day, or the month that contains the day."""
         if view is CalendarView.WEEKS:
             first, last = day, day + 2 * _WEEK - _DAY
-            title = f"{first} to {last}"
+            title = f"{first.day} {first:%b} to {last.day} {last:%b %Y}"
         else:
             first = day.replace(day=1)
             last = _get_next_month(first) - _DAY
-            title = f"{first:%Y-%m}"
+            title = f"{first:%B %Y}"
         return cls(view=view, day=day, title=title, first=first, last=last, time_zone=time_zone)
 
     @property

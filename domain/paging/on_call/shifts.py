@@ -179,7 +179,8 @@ def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBala
         for user_id in [user.id for user in each.users] or [_GAP_USER_ID]:
             seconds[user_id] += length
         people |= {user.id: user for user in each.users}
-    gap_seconds, whole = seconds.pop(_GAP_USER_ID, 0), seconds.total()
+    # The time of a schedule that was created less than a second ago is 0.
+    gap_seconds, whole = seconds.pop(_GAP_USER_ID, 0), seconds.total() or 1
     return OnCallBalance(
         starts_at=period.start,
         ends_at=period.end,

@@ -1,7 +1,7 @@
 """The picture on the page of a schedule: bars, gaps, and what can be done with a shift."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from html import unescape
 
 import pytest
@@ -51,15 +51,19 @@ def test_a_bar_leads_to_an_override_of_exactly_this_turn(gatebell: LiveGatebell)
     # Two weeks begin with today: there are no bars of days that are over.
     assert f"{now():%Y-%m-%d} to {now() + timedelta(days=13):%Y-%m-%d}" in page
     name, href = next(each for each in list_bars(page)[2:] if each[0].startswith(bob.username))
-    start, end = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", name)
+    start, end = re.findall(r"\w{3} (\d+ \w{3}(?: \d{4})? \d\d:\d\d)", name)
     answer = browser.get(gatebell.url + href)
     assert "A turn of the rotation Rotation 1." in words(answer)
     chosen = answer.text
     assert 'aria-current="true"' in chosen
     form_page = browser.get(gatebell.url + find_link(chosen, "Override this turn"))
     form = form_to(form_page, "/overrides/new")
-    assert form.value("starts_at") == start.replace(" ", "T")
-    assert form.value("ends_at") == end.replace(" ", "T")
+    for field, shown in (("starts_at", start), ("ends_at", end)):
+        entered = datetime.fromisoformat(form.value(field))
+        assert shown in (
+            f"{entered.day} {entered:%b %H:%M}",
+            f"{entered.day} {entered:%b %Y %H:%M}",
+        )
     assert form.value("instead_of") == bob.username
     submit(browser, form_page, form, user=owner.username)
     changed = browser.get(at).text

@@ -86,7 +86,8 @@ def test_an_additional_override_uses_local_time_during_a_clock_change(
     )
     assert answer.status_code == 302
     text = " ".join(re.sub("<[^>]+>", "", browser.get(f"{at}?day={sunday}").text).split())
-    assert f"{helper.username} in addition Sun {sunday} 01:00 to Sun {sunday} 05:00" in text
+    day = f"Sun {sunday.day} {sunday:%b %Y}"
+    assert f"{helper.username} in addition {day} 01:00 to {day} 05:00" in text
     # The two weeks have an extra hour, and so does the helper's override.
     hours = f"{owner.username} 337 (99%), {helper.username} 5 (1%)."
     assert f"Hours on call in this period: {hours}" in text

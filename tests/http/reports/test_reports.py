@@ -335,6 +335,8 @@ def test_a_user_on_call_writes_a_handoff_note(gatebell: LiveGatebell, night: Nig
     assert call.done("GET", f"{notes}/draft")["text"] == draft.replace("\r\n", "\n")
     report = call.done("GET", f"{night.at}/on_call/report?period=last_week")
     assert report["handover_notes"] == [note]
+    page = browser.get(f"{gatebell.url}/{project}/-/on_call/reports?period=last_week")
+    assert "The <em>disk</em> is new." in page.text
     call.refused("POST", notes, json={"text": "x"}, status=403)
 
     other = api_caller(gatebell, alice(gatebell))
