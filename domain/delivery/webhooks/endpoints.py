@@ -241,14 +241,26 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         now: datetime,
     ) -> None:
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
+        # Without a delivery, the URL could not be decrypted.
+        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
+        self._store_pause(endpoint, reason, subject, session=session, now=now)
+
+    def _store_pause(
+        self,
+        endpoint: WebhookEndpoint,
+        reason: PauseReason,
+        subject: str,
+        *,
+        session: Session,
+        now: datetime,
+    ) -> None:
+        """Pause a locked endpoint, and record the reason in the audit log."""
         if endpoint.paused_at is None:
             self.lock_owner(endpoint.project_id, session)
             endpoint.paused_at, endpoint.pause_reason = now, reason.value
             session.flush()
             self.handle_owner_change(endpoint.project_id, session)
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
-        # Without a delivery, the URL could not be decrypted.
-        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
         place = NamespaceIds(project_id=endpoint.project_id)
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
         store_event(event, EventSource(), session=session, now=now)
@@ -275,22 +287,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             .with_for_update()
         ).all()
         for endpoint in ended:
-            self.lock_owner(endpoint.project_id, session)
-            endpoint.paused_at, endpoint.pause_reason = now, PauseReason.APPLICATION.value
-            session.flush()
-            self.handle_owner_change(endpoint.project_id, session)
-            details = {
-                "change": "paused",
-                "webhook_id": endpoint.id,
-                "reason": PauseReason.APPLICATION.value,
-            }
-            event = Event(
-                kind=EventKind.WEBHOOK_CHANGED,
-                subject=f"webhook {endpoint.id}",
-                details=details,
-                place=NamespaceIds(project_id=endpoint.project_id),
-            )
-            store_event(event, EventSource(), session=session, now=now)
+            subject = f"webhook {endpoint.id}"
+            self._store_pause(endpoint, PauseReason.APPLICATION, subject, session=session, now=now)
         return len(ended)
 
 
