@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS, get_format
 from domain.alerts.reading.incoming import (
@@ -213,24 +214,24 @@ class IncidentComposer:
 
 
 def open_incident(
-    project: ProjectView,
-    new_incident: NewIncident,
-    *,
-    actor: EventActor | None,
-    session: Session,
-    now: datetime,
-    composer: IncidentComposer,
+    work: UnitOfWork, project: ProjectView, new_incident: NewIncident, *, actor: EventActor | None
 ) -> Incident:
     """Open an incident.
 
     Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
     an open incident already contains one of the alerts.
     """
+    session, now = work.session, work.now
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts_to_link(project.id, new_incident.alerts, session=session)
     check_not_in_open_incident(alerts, session=session)
     counter.last_iid += 1
     if alerts:
+        url, reading = (
+            f"{work.settings.base_url}/{project.path}/-/alerts",
+            work.policy(ParserSettings),
+        )
+        composer = IncidentComposer(reading=reading, alert_url=lambda iid: f"{url}/{iid}")
         first = _find_first_report(new_incident, alerts, session=session, composer=composer)
         new_incident = _fill_omitted_fields(new_incident, first, counter.last_iid, composer)
     row = _build_row(project.id, counter.last_iid, new_incident, actor=actor, now=now)

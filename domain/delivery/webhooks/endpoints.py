@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
+from domain.access.actor import UnitOfWork
 from domain.access.authorizations import has_live_access
 from domain.alerts.change_feed import Follower, add_follower, remove_follower
 from domain.alerts.matching.conditions import parse_conditions
@@ -386,17 +387,13 @@ def requeue_delivery(
 
 
 def store_test_delivery(
-    endpoint_id: int,
-    message: OutgoingMessage,
-    attempt: DeliveryAttempt,
-    *,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, endpoint_id: int, message: OutgoingMessage, attempt: DeliveryAttempt
 ) -> int | None:
     """Record a test message in the log.
 
     Return the id of the log entry, or None if the endpoint was deleted.
     """
+    session, now = work.session, work.now
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None

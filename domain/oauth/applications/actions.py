@@ -106,18 +106,8 @@ def list_application_users(
     Owners of applications see the names of users only if the application can read them.
     """
     row = _get_own_row(work, application_id)
-    viewer = refusals.ApplicationViewer(
-        user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin
-    )
     return ListPage(
-        items=find_application_users(
-            row.id,
-            viewer=viewer,
-            session=work.session,
-            now=work.now,
-            offset=query.offset,
-            limit=query.page_size,
-        ),
+        items=find_application_users(work, row.id, query),
         total=count_application_users(row.id, session=work.session, now=work.now),
     )
 

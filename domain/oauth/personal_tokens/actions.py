@@ -123,9 +123,7 @@ def create_own_token(work: UnitOfWork, new: OwnTokenBody) -> NewAccessToken:
 
 def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
     """Revoke the successors of a rotated token that is presented again."""
-    token = tokens.revoke_token_family(
-        presented, session=work.session, keyring=work.policy(Keyring), now=work.now
-    )
+    token = tokens.revoke_token_family(work, presented)
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
         place = find_bot_namespace(token.user_id, session=work.session)
@@ -322,22 +320,13 @@ def _renew_token(work: UnitOfWork, old: TokenView) -> NewToken:
 def _rotate_token(
     work: UnitOfWork, token_id: int, until: datetime | None, *, owner_id: int | None
 ) -> NewToken:
-    made = tokens.rotate_personal_token(
-        token_id,
-        until,
-        owner_id=owner_id,
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    made = tokens.rotate_personal_token(work, token_id, until, owner_id=owner_id)
     _record_event(work, EventKind.TOKEN_ROTATED, made.token)
     return made
 
 
 def _revoke_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> AccessToken:
-    gone = tokens.revoke_personal_token(
-        token_id, owner_id=owner_id, session=work.session, now=work.now
-    )
+    gone = tokens.revoke_personal_token(work, token_id, owner_id=owner_id)
     if gone.revoked_at == work.now:  # Otherwise, the token had already been revoked.
         _record_event(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
