@@ -145,10 +145,10 @@ def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) ->
     Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
     another open incident contains one of the alerts.
     """
-    by, session, now = _get_acting_user(work), work.session, work.now
+    by = _get_acting_user(work)
     row = open_incident(work, project, new, actor=by)
     assignees = _resolve_assignees(work, new) or ()
-    set_assignees(project, row, assignees, actor=by, session=session, now=now)
+    set_assignees(work, project, row, assignees, actor=by)
     if new.page_assignees and assignees:
         page_users_about_incident(work, project, row, assignees, actor=by)
     made = _build_resource(work, project, row)
@@ -168,15 +168,15 @@ def change_incident(
     assignees = _resolve_assignees(work, change)
     row = lock_incident(project.id, iid, session=work.session)
     present = _build_resource(work, project, row)
-    by, session, now = _get_acting_user(work), work.session, work.now
-    edit_incident(row, change, actor=by, session=session, now=now)
+    by = _get_acting_user(work)
+    edit_incident(work, row, change, actor=by)
     if assignees is not None:
-        set_assignees(project, row, assignees, actor=by, session=session, now=now)
+        set_assignees(work, project, row, assignees, actor=by)
     added = set(assignees or ()) - {person.username for person in present.assignees}
     if change.page_assignees and added:
         page_users_about_incident(work, project, row, sorted(added), actor=by)
     if change.status is not None:
-        change_incident_status(row, change.status, actor=by, session=session, now=now)
+        change_incident_status(row, change.status, actor=by, session=work.session, now=work.now)
     changed = _build_resource(work, project, row)
     if changed != present:
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})
