@@ -176,7 +176,7 @@ def change_incident(
     if change.page_assignees and added:
         page_users_about_incident(work, project, row, sorted(added), actor=by)
     if change.status is not None:
-        change_incident_status(row, change.status, actor=by, session=work.session, now=work.now)
+        change_incident_status(work, row, change.status, actor=by)
     changed = _build_resource(work, project, row)
     if changed != present:
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})

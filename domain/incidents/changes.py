@@ -49,13 +49,12 @@ _ANSWERED_STATUSES = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
 def change_incident_status(
+    work: UnitOfWork,
     incident: Incident,
     status: str,
     *,
     actor: EventActor | None,
     via: str | None = None,
-    session: Session,
-    now: datetime,
 ) -> None:
     """Change the status of a locked incident and of its alerts.
 
@@ -64,7 +63,7 @@ def change_incident_status(
     """
     if incident.status == status:
         return
-    old = incident.status
+    session, now, old = work.session, work.now, incident.status
     _set_status(incident, status, now=now)
     changed = 0
     if _FOLLOWING_ALERT_STATUSES[status]:

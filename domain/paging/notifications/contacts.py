@@ -378,9 +378,8 @@ def send_test(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
 
 
 def _claim_contact_sending(work: UnitOfWork, row: ContactRow, owner: ContactOwner) -> None:
-    session, keyring, now = work.session, work.policy(Keyring), work.now
     try:
-        address = keyring.decrypt(row.address_ciphertext or "")
+        address = work.policy(Keyring).decrypt(row.address_ciphertext or "")
     except UndecipherableError:
         # The contact is the account's own address, or its address cannot be decrypted.
         address = f"contact {row.id}"
@@ -389,7 +388,7 @@ def _claim_contact_sending(work: UnitOfWork, row: ContactRow, owner: ContactOwne
         sender_id=work.actor.id,
         place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
     )
-    count_message(CONTACT_MESSAGE_LIMIT, sending, session=session, keyring=keyring, now=now)
+    count_message(work, CONTACT_MESSAGE_LIMIT, sending)
 
 
 def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int:
