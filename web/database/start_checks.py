@@ -57,12 +57,6 @@ def convert_database_errors() -> Iterator[None]:
 
 def check_schema(settings: Settings) -> None:
     """Raise CannotStartError unless this code can use the schema of the database."""
-    if _find_compatible_schema(settings) is SchemaState.OLDER:
-        raise CannotStartError(_format_not_migrated_message(settings))
-
-
-def _find_compatible_schema(settings: Settings) -> SchemaState:
-    """Return the state of the schema. Raise CannotStartError if this code cannot use it."""
     with (
         convert_database_errors(),
         _use_new_engine(settings) as engine,
@@ -70,7 +64,8 @@ def _find_compatible_schema(settings: Settings) -> SchemaState:
     ):
         shape = get_schema_state(connection)
         check_schema_compatible(shape, connection)
-        return shape
+    if shape is SchemaState.OLDER:
+        raise CannotStartError(_format_not_migrated_message(settings))
 
 
 def should_migrate(settings: Settings) -> bool:
@@ -109,7 +104,14 @@ def check_database_if_available(settings: Settings) -> None:
     """
     try:
         check_sessions(settings)
-        if _find_compatible_schema(settings) is SchemaState.OLDER:
+        with (
+            convert_database_errors(),
+            _use_new_engine(settings) as engine,
+            engine.connect() as connection,
+        ):
+            shape = get_schema_state(connection)
+            check_schema_compatible(shape, connection)
+        if shape is SchemaState.OLDER:
             _log.warning(
                 _format_not_migrated_message(settings), extra={"event": "start.schema_outdated"}
             )
