@@ -54,13 +54,12 @@ _NO_RESERVED_NAMES: frozenset[str] = frozenset()
 _MAX_LISTED_ROLES = 50
 
 
-def rename_project(
-    project_id: int, segment: str, *, session: Session, now: datetime
-) -> ColumnChanges:
+def rename_project(work: UnitOfWork, project_id: int, segment: str) -> ColumnChanges:
     """Change the last segment of a project's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
+    session, now = work.session, work.now
     AdvisoryLock.TRANSFERS.acquire(session)
     group_path = get_parent_path(_get_row(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
