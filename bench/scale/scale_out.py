@@ -3,8 +3,8 @@
 A host is one web process and one worker with a separate directory. wrk keeps the same number of
 connections in both arrangements, to one host or split over all hosts, in interleaved rounds.
 Additional hosts can only help if cores are idle, so the report shows the load of each core.
-`tests/operations/test_two_hosts.py` shows that two hosts act as one service. Here only the alert
-numbers are checked after the load.
+`tests/operations/hosts/test_two_hosts.py` shows that two hosts act as one service. Here only
+the alert numbers are checked after the load.
 
     python -m bench.scale.scale_out --rounds 5 --seconds 4 --hosts 2 --pin
 """

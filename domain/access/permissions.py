@@ -95,6 +95,13 @@ _VIEW_NAMESPACE_ALERTS = replace(_VIEW_ALERTS, target=Target.NAMESPACE)
 _MANAGE_NAMESPACE_ALERTS = replace(_MANAGE_ALERTS, target=Target.NAMESPACE)
 _VIEW_INTEGRATIONS = _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 _MANAGE_INTEGRATIONS = _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
+_MAINTAIN_PROJECT = _project(_WRITE, Role.MAINTAINER)
+_MAINTAIN_NAMESPACE = _namespace(_WRITE, Role.MAINTAINER)
+_MANAGE_MEMBERS = _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER)
+_MANAGE_TOKENS = _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER)
+_ADMINISTER = _administrator(_WRITE)
+_ADMINISTER_IN_PERSON = _administrator(_WRITE, is_for_people=True)
+_VIEW_ENVIRONMENTS = _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS)
 
 
 def _build_permission_rows(
@@ -110,23 +117,19 @@ PERMISSIONS: Mapping[str, Permission] = {
     "release_changes.index": _open(_ANY_SCOPE),
     "release_checks.create": _open(_ANY_SCOPE),
     **_build_permission_rows("instance_settings", "show show_appearance", _administrator(_READ)),
-    **_build_permission_rows(
-        "instance_settings", "change change_appearance", _administrator(_WRITE)
-    ),
+    **_build_permission_rows("instance_settings", "change change_appearance", _ADMINISTER),
     # Users see their own usage, administrators the usage of all users.
     "api_usage.index": _instance(_READ),
     **_build_permission_rows("users", "current ssh_keys index show", _instance(_READ_USER)),
     "users.rename_current": _instance(_WRITE),
     "users.projects": _instance(_READ),
-    **_build_permission_rows("users", "create change", _administrator(_WRITE, is_for_people=True)),
+    **_build_permission_rows("users", "create change", _ADMINISTER_IN_PERSON),
     **_build_permission_rows(
-        "users",
-        "approve reject deactivate activate disconnect block unblock",
-        _administrator(_WRITE),
+        "users", "approve reject deactivate activate disconnect block unblock", _ADMINISTER
     ),
     # Users export their own data, administrators the data of any user.
     "users.export": _instance(_READ),
-    "users.delete": _administrator(_WRITE),
+    "users.delete": _ADMINISTER,
     # Users manage their own tokens, administrators the tokens of all users.
     **_build_permission_rows("personal_access_tokens", "index show", _instance(_READ)),
     **_build_permission_rows(
@@ -135,22 +138,18 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows(
         "personal_access_tokens", "rotate_self rotate revoke", _instance(_WRITE)
     ),
-    "personal_access_tokens.create": _administrator(_WRITE),
+    "personal_access_tokens.create": _ADMINISTER,
     **_build_permission_rows(
         "resource_tokens", "index show", _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER)
     ),
-    **_build_permission_rows(
-        "resource_tokens", "create rotate", _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER)
-    ),
+    **_build_permission_rows("resource_tokens", "create rotate", _MANAGE_TOKENS),
     "resource_tokens.rotate_self": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST),
     "resource_tokens.revoke": _namespace(
         _WRITE, Role.MAINTAINER, in_group=Role.OWNER, in_archived=True
     ),
     "applications.index": _administrator(_READ),
-    **_build_permission_rows(
-        "applications", "create renew", _administrator(_WRITE, is_for_people=True)
-    ),
-    "applications.delete": _administrator(_WRITE),
+    **_build_permission_rows("applications", "create renew", _ADMINISTER_IN_PERSON),
+    "applications.delete": _ADMINISTER,
     # Owners see their own applications, administrators all of them.
     **_build_permission_rows("applications", "people refused_requests", _instance(_READ)),
     **_build_permission_rows("alerts", "index download show payload paging", _VIEW_ALERTS),
@@ -158,7 +157,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows(
         "alerts", "change escalate page snooze wake renew change_several", _MANAGE_ALERTS
     ),
-    "alerts.delete": _project(_WRITE, Role.MAINTAINER),
+    "alerts.delete": _MAINTAIN_PROJECT,
     **_build_permission_rows("alert_activity", "notes index occurrences", _VIEW_ALERTS),
     "alert_activity.create_note": _MANAGE_ALERTS,
     "alert_mutes.show": _VIEW_ALERTS,
@@ -166,11 +165,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("silences", "index show preview", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("silences", "create edit delete", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows("maintenance_windows", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_permission_rows(
-        "maintenance_windows", "create edit delete", _namespace(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("maintenance_windows", "create edit delete", _MAINTAIN_NAMESPACE),
     "flap_settings.show": _VIEW_ALERTS,
-    "flap_settings.edit": _project(_WRITE, Role.MAINTAINER),
+    "flap_settings.edit": _MAINTAIN_PROJECT,
     **_build_permission_rows(
         "alert_lists",
         "of_group download_of_group",
@@ -179,13 +176,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     # The lists contain alerts of all projects in which the user may see alerts as a member.
     **_build_permission_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
     **_build_permission_rows("escalation_policies", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_permission_rows(
-        "escalation_policies", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("escalation_policies", "create change delete", _MAINTAIN_NAMESPACE),
     **_build_permission_rows("alert_routes", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_permission_rows(
-        "alert_routes", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("alert_routes", "create change delete", _MAINTAIN_NAMESPACE),
     # A dry run makes no changes.
     "alert_routes.dry_run": _VIEW_NAMESPACE_ALERTS,
     **_build_permission_rows("incidents", "index show", _VIEW_ALERTS),
@@ -199,9 +192,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("incident_notes", "index show", _VIEW_ALERTS),
     **_build_permission_rows("incident_notes", "create change delete", _MANAGE_ALERTS),
     **_build_permission_rows("incident_rules", "index show", _VIEW_ALERTS),
-    **_build_permission_rows(
-        "incident_rules", "create change delete", _project(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("incident_rules", "create change delete", _MAINTAIN_PROJECT),
     **_build_permission_rows("audit_events", "index download show", _administrator(_READ)),
     # Members who manage the project or group see all events, other developers their own.
     "namespace_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
@@ -231,9 +222,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "index current show current_of_one shifts balance",
         _VIEW_NAMESPACE_ALERTS,
     ),
-    **_build_permission_rows(
-        "on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("on_call_schedules", "create change delete", _MAINTAIN_NAMESPACE),
     **_build_permission_rows("on_call_overrides", "index show", _VIEW_NAMESPACE_ALERTS),
     # Members manage overrides of their own shifts and request swaps. Maintainers change all shifts.
     **_build_permission_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
@@ -259,15 +248,11 @@ PERMISSIONS: Mapping[str, Permission] = {
     # The calendar URL outlives the token that creates it, so a scope for alerts is not enough.
     **_build_permission_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
     # URLs may contain a secret, so a read scope is not enough.
-    **_build_permission_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows("hooks", "index show", _MAINTAIN_PROJECT),
     **_build_permission_rows(
-        "webhooks",
-        "index create show change delete rotate_secret send_test",
-        _project(_WRITE, Role.MAINTAINER),
+        "webhooks", "index create show change delete rotate_secret send_test", _MAINTAIN_PROJECT
     ),
-    **_build_permission_rows(
-        "webhook_deliveries", "index show send_again", _project(_WRITE, Role.MAINTAINER)
-    ),
+    **_build_permission_rows("webhook_deliveries", "index show send_again", _MAINTAIN_PROJECT),
     **_build_permission_rows(
         "contacts",
         "index create show change confirm send_code send_test delete preferences "
@@ -278,22 +263,14 @@ PERMISSIONS: Mapping[str, Permission] = {
         "contact_rules", "index summary create show change delete", _instance(_WRITE)
     ),
     **_build_permission_rows(
-        "notification_channels",
-        "index create show change send_test delete",
-        _namespace(_WRITE, Role.MAINTAINER),
+        "notification_channels", "index create show change send_test delete", _MAINTAIN_NAMESPACE
     ),
-    **_build_permission_rows(
-        "audit_streams", "index show delete send_test", _administrator(_WRITE)
-    ),
-    **_build_permission_rows(
-        "audit_streams", "create change rotate_secret", _administrator(_WRITE, is_for_people=True)
-    ),
-    **_build_permission_rows("identity_providers", "index show test", _administrator(_WRITE)),
-    **_build_permission_rows(
-        "identity_providers", "create change delete", _administrator(_WRITE, is_for_people=True)
-    ),
+    **_build_permission_rows("audit_streams", "index show delete send_test", _ADMINISTER),
+    **_build_permission_rows("audit_streams", "create change rotate_secret", _ADMINISTER_IN_PERSON),
+    **_build_permission_rows("identity_providers", "index show test", _ADMINISTER),
+    **_build_permission_rows("identity_providers", "create change delete", _ADMINISTER_IN_PERSON),
     "member_roles.index": _administrator(_READ),
-    **_build_permission_rows("member_roles", "create delete", _administrator(_WRITE)),
+    **_build_permission_rows("member_roles", "create delete", _ADMINISTER),
     "group_member_roles.index": _group(_READ, Role.OWNER),
     **_build_permission_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
     # The responses only explain that Gatebell no longer supports runners. A runner that registers
@@ -303,34 +280,24 @@ PERMISSIONS: Mapping[str, Permission] = {
         "runners", "reset_token reset_project_token reset_group_token", _instance(_ANY_SCOPE)
     ),
     "job_token_scope.show": _project(_READ, Role.MAINTAINER),
-    "job_token_scope.change": _project(_WRITE, Role.MAINTAINER),
-    **_build_permission_rows(
-        "environments", "index show", _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS)
-    ),
+    "job_token_scope.change": _MAINTAIN_PROJECT,
+    **_build_permission_rows("environments", "index show", _VIEW_ENVIRONMENTS),
     **_build_permission_rows(
         "environments",
         "create edit stop delete",
         _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     ),
-    **_build_permission_rows(
-        "deployments", "index show", _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS)
-    ),
+    **_build_permission_rows("deployments", "index show", _VIEW_ENVIRONMENTS),
     **_build_permission_rows(
         "members",
         "index index_all show show_of_all",
         _namespace(_READ, Role.GUEST, in_group=Role.GUEST),
     ),
-    **_build_permission_rows(
-        "members", "create change", _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER)
-    ),
+    **_build_permission_rows("members", "create change", _MANAGE_MEMBERS),
     # Members remove themselves; Maintainers also remove others.
     "members.delete": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST, in_archived=True),
     "invitations.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.MAINTAINER),
-    **_build_permission_rows(
-        "invitations",
-        "create change revoke",
-        _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
-    ),
+    **_build_permission_rows("invitations", "create change revoke", _MANAGE_MEMBERS),
     "groups.index": _open(_READ),
     "groups.create": _instance(_WRITE),
     **_build_permission_rows(
@@ -343,7 +310,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "projects.index": _open(_READ),
     "projects.create": _instance(_WRITE),
     "projects.show": _open_project(_READ),
-    **_build_permission_rows("projects", "change share", _project(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows("projects", "change share", _MAINTAIN_PROJECT),
     **_build_permission_rows(
         "projects", "delete archive unarchive", _project(_WRITE, Role.OWNER, in_archived=True)
     ),
@@ -351,7 +318,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "projects.transfer_locations": _project(_READ, Role.OWNER),
     "projects.unshare": _project(_WRITE, Role.MAINTAINER, in_archived=True),
     **_build_permission_rows("deployments", "create edit", _project(_WRITE, Role.DEVELOPER)),
-    "deployments.delete": _project(_WRITE, Role.MAINTAINER),
+    "deployments.delete": _MAINTAIN_PROJECT,
     "commits.show": _open_project(
         _READ, None, Ability.READ_CODE, in_private=MINIMUM_ROLES[Ability.READ_CODE]
     ),
@@ -371,7 +338,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "registry_repositories.index_of_group": _group(_READ, Role.REPORTER),
     "registry_repositories.show": _instance(_READ),
     **_build_permission_rows(
-        "registry_repositories", "delete delete_tag delete_tags", _project(_WRITE, Role.MAINTAINER)
+        "registry_repositories", "delete delete_tag delete_tags", _MAINTAIN_PROJECT
     ),
 }
 
@@ -383,9 +350,9 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("signing_in", "prove sign_in sign_out", _open(_ANY_SCOPE)),
     **_build_permission_rows("sign_up", "ask finish", _open(_ANY_SCOPE)),
     "keys.index": _administrator(_READ),
-    "keys.rotate": _administrator(_WRITE, is_for_people=True),
+    "keys.rotate": _ADMINISTER_IN_PERSON,
     **_build_permission_rows("personal_access_tokens", "create_own renew", _instance(_WRITE)),
-    "resource_tokens.renew": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.renew": _MANAGE_TOKENS,
     # Owners manage their own applications, administrators all of them.
     "applications.show": _instance(_READ),
     **_build_permission_rows(
@@ -394,9 +361,9 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     # The invited user accepts the invitation with the link in the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY_SCOPE),
-    **_build_permission_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
-    "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
-    "on_call_rotations.put": _namespace(_WRITE, Role.MAINTAINER),
+    **_build_permission_rows("paging_queue", "try_now send_again", _ADMINISTER),
+    "registry_keys.rotate": _ADMINISTER_IN_PERSON,
+    "on_call_rotations.put": _MAINTAIN_NAMESPACE,
     # Users manage the URL of their own calendar, which contains only shifts that they may see.
     **_build_permission_rows("on_call_calendars", "renew end", _VIEW_NAMESPACE_ALERTS),
     "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),

@@ -129,7 +129,7 @@ def _count_confirmation_message(work: UnitOfWork, user_id: int, email: str) -> N
     limit, keyring = work.policy(SignInLimits).build_email_limit(user_id), work.policy(Keyring)
     claim_attempt(limit, session=work.session, keyring=keyring, now=work.now)
     sending = LimitedMessage(recipient=email, sender_id=None)
-    count_message(CONFIRMATION_LIMIT, sending, session=work.session, keyring=keyring, now=work.now)
+    count_message(work, CONFIRMATION_LIMIT, sending)
 
 
 def send_confirmation_link(work: UnitOfWork, user_id: int) -> None:

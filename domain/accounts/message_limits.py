@@ -5,10 +5,9 @@ database, so that the limits apply to all hosts together. Addresses are stored a
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from sqlalchemy.orm import Session
-
+from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
@@ -74,14 +73,7 @@ class LimitedMessage:
     place: str | None = None
 
 
-def count_message(
-    limit: MessageLimit,
-    sending: LimitedMessage,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> None:
+def count_message(work: UnitOfWork, limit: MessageLimit, sending: LimitedMessage) -> None:
     """Count a message before it is sent.
 
     Raise TooManyAttemptsError if there are too many messages from the sender or about the place.
@@ -90,7 +82,8 @@ def count_message(
 
     def claim(subject: str, attempts: int, window: timedelta) -> None:
         counted = AttemptLimit(subject=subject, attempts=attempts, window=window)
-        claim_attempt(counted, session=session, keyring=keyring, now=now)
+        keyring = work.policy(Keyring)
+        claim_attempt(counted, session=work.session, keyring=keyring, now=work.now)
 
     try:
         if sending.sender_id is not None and limit.per_sender is not None:

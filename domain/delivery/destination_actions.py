@@ -210,8 +210,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         url, keyring = self.get_destination(work, number, project).url, work.policy(Keyring)
         sender_id = None if work.actor.is_trusted else work.actor.id
         about = claimed.LimitedMessage(recipient=url, sender_id=sender_id)
-        limit = claimed.TEST_REQUEST_LIMIT
-        claimed.count_message(limit, about, session=work.session, keyring=keyring, now=work.now)
+        claimed.count_message(work, claimed.TEST_REQUEST_LIMIT, about)
         secrets = self.kind.list_secrets(
             number, session=work.session, keyring=keyring, now=work.now
         )

@@ -242,16 +242,19 @@ def record_wrong_clock(*, session: Session, now: datetime) -> None:
     record_run(CLOCK_CORRECTION_RECORD, session=session, now=now)
 
 
+def _list_waiting_page_conditions(
+    recipient_id: int | InstrumentedAttribute[int],
+) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the pages of a recipient that are not in a batch yet."""
+    return Page.recipient_id == recipient_id, Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
+
+
 def _select_held_recipients(now: Moment) -> Select[int]:
     """Select the recipients whose pages wait for a wrong time."""
     latest, much_later = (
         build_time_from_now(now, CLOCK_TOLERANCE + each) for each in (_NO_DELAY, _MINUTE)
     )
-    waiting = (
-        Page.recipient_id == PageRecipient.id,
-        Page.batch_id.is_(None),
-        Page.withdrawn_at.is_(None),
-    )
+    waiting = _list_waiting_page_conditions(PageRecipient.id)
     # Quiet hours may last up to a day, but a recipient with overdue pages is checked within a
     # minute.
     is_overdue = exists().where(*waiting, Page.due_at <= now)
@@ -308,37 +311,18 @@ def _correct_page_times(*, session: Session, now: datetime) -> None:
         .with_for_update()
     ).all()
     for recipient in recipients:
-        session.execute(
-            update_rows(Page)
-            .where(
-                Page.recipient_id == recipient.id,
-                Page.batch_id.is_(None),
-                Page.withdrawn_at.is_(None),
-                _is_held_too_long(now),
-            )
-            .values(due_at=now)
-        )
+        waiting = _list_waiting_page_conditions(recipient.id)
+        held = update_rows(Page).where(*waiting, _is_held_too_long(now))
+        session.execute(held.values(due_at=now))
         quiet = get_quiet_hours(recipient)
         for is_critical in (False, True):
             due_at = find_hold_end(quiet, is_critical=is_critical, now=now) or now + BATCHING_PAUSE
             session.execute(
                 update_rows(Page)
-                .where(
-                    Page.recipient_id == recipient.id,
-                    Page.batch_id.is_(None),
-                    Page.withdrawn_at.is_(None),
-                    Page.is_critical.is_(is_critical),
-                    Page.created_at > now,
-                )
+                .where(*waiting, Page.is_critical.is_(is_critical), Page.created_at > now)
                 .values(due_at=due_at, created_at=now)
             )
-        first = session.scalar(
-            select(func.min(Page.due_at)).where(
-                Page.recipient_id == recipient.id,
-                Page.batch_id.is_(None),
-                Page.withdrawn_at.is_(None),
-            )
-        )
+        first = session.scalar(select(func.min(Page.due_at)).where(*waiting))
         if first is not None:
             schedule_recipients({recipient.id: first}, session=session)
 

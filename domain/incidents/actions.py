@@ -6,7 +6,6 @@ from sqlalchemy import delete, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import AccessMethod, UnitOfWork
-from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.queries import ALERT_LIST_QUERY, AlertListRow, build_alert_list_row
 from domain.alerts.listing.sort_orders import parse_sort_cursor
 from domain.alerts.listing.types import Alert as ShownAlert
@@ -42,7 +41,7 @@ from domain.incidents.listing import (
     get_incident_row,
     lock_incident,
 )
-from domain.incidents.opening import IncidentComposer, open_incident
+from domain.incidents.opening import open_incident
 from domain.incidents.paging import has_just_paged, page_users_about_incident
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries, build_alert_details
 from domain.incidents.types import (
@@ -146,20 +145,10 @@ def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) ->
     Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
     another open incident contains one of the alerts.
     """
-    url = f"{work.settings.base_url}/{project.path}/-/alerts"
-    row = open_incident(
-        project,
-        new,
-        actor=_get_acting_user(work),
-        session=work.session,
-        now=work.now,
-        composer=IncidentComposer(
-            reading=work.policy(ParserSettings), alert_url=lambda iid: f"{url}/{iid}"
-        ),
-    )
+    by = _get_acting_user(work)
+    row = open_incident(work, project, new, actor=by)
     assignees = _resolve_assignees(work, new) or ()
-    by, session, now = _get_acting_user(work), work.session, work.now
-    set_assignees(project, row, assignees, actor=by, session=session, now=now)
+    set_assignees(work, project, row, assignees, actor=by)
     if new.page_assignees and assignees:
         page_users_about_incident(work, project, row, assignees, actor=by)
     made = _build_resource(work, project, row)
@@ -179,15 +168,15 @@ def change_incident(
     assignees = _resolve_assignees(work, change)
     row = lock_incident(project.id, iid, session=work.session)
     present = _build_resource(work, project, row)
-    by, session, now = _get_acting_user(work), work.session, work.now
-    edit_incident(row, change, actor=by, session=session, now=now)
+    by = _get_acting_user(work)
+    edit_incident(work, row, change, actor=by)
     if assignees is not None:
-        set_assignees(project, row, assignees, actor=by, session=session, now=now)
+        set_assignees(work, project, row, assignees, actor=by)
     added = set(assignees or ()) - {person.username for person in present.assignees}
     if change.page_assignees and added:
         page_users_about_incident(work, project, row, sorted(added), actor=by)
     if change.status is not None:
-        change_incident_status(row, change.status, actor=by, session=session, now=now)
+        change_incident_status(work, row, change.status, actor=by)
     changed = _build_resource(work, project, row)
     if changed != present:
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})

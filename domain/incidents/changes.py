@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, exists, insert, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.accounts.users import UserView
 from domain.alerts.handling.assignments import get_assignable_user, get_assignee_username
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
@@ -48,13 +49,12 @@ _ANSWERED_STATUSES = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
 def change_incident_status(
+    work: UnitOfWork,
     incident: Incident,
     status: str,
     *,
     actor: EventActor | None,
     via: str | None = None,
-    session: Session,
-    now: datetime,
 ) -> None:
     """Change the status of a locked incident and of its alerts.
 
@@ -63,7 +63,7 @@ def change_incident_status(
     """
     if incident.status == status:
         return
-    old = incident.status
+    session, now, old = work.session, work.now, incident.status
     _set_status(incident, status, now=now)
     changed = 0
     if _FOLLOWING_ALERT_STATUSES[status]:
@@ -158,14 +158,10 @@ def _build_alert_condition(statuses: Sequence[str]) -> ColumnElement[bool]:
 
 
 def edit_incident(
-    incident: Incident,
-    change: IncidentChange,
-    *,
-    actor: EventActor | None,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, incident: Incident, change: IncidentChange, *, actor: EventActor | None
 ) -> None:
     """Change the texts and severity of a locked incident, and add entries to its timeline."""
+    session, now = work.session, work.now
     entries = list(_apply_changes(incident, change))
     add_timeline_entries(entries, actor=actor, session=session, now=now)
     if entries:
@@ -230,19 +226,19 @@ def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tupl
 
 
 def set_assignees(
+    work: UnitOfWork,
     project: ProjectView,
     incident: Incident,
     usernames: Sequence[str],
     *,
     actor: EventActor | None,
-    session: Session,
-    now: datetime,
 ) -> None:
     """Assign an incident to exactly the given users.
 
     Users who are already assigned stay assigned even if they have lost their role. Raise
     InvalidError if a new user cannot be assigned.
     """
+    session, now = work.session, work.now
     wanted = list(dict.fromkeys(usernames))
     if len(wanted) > MAX_ASSIGNEES:
         message = f"An incident can have at most {MAX_ASSIGNEES} assignees."
@@ -254,7 +250,7 @@ def set_assignees(
     )
     present = dict(rows.all())
     new = [
-        _get_assignable_user(project, name, actor=actor, session=session, now=now)
+        _get_assignable_user(work, project, name, actor=actor)
         for name in wanted
         if name not in present
     ]
@@ -274,27 +270,19 @@ def set_assignees(
         NewTimelineEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes
     ]
     add_timeline_entries(entries, actor=actor, session=session, now=now)
-    store_assignment_notices(
-        [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new],
-        by_id=actor.id if actor else None,
-        by_name=actor.name if actor else "",
-        session=session,
-        now=now,
-    )
+    assigned = [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new]
+    by_id, by_name = (actor.id, actor.name) if actor else (None, "")
+    store_assignment_notices(assigned, by_id=by_id, by_name=by_name, session=session, now=now)
     if entries:
         incident.updated_at = now
 
 
 def _get_assignable_user(
-    project: ProjectView,
-    username: str,
-    *,
-    actor: EventActor | None,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, project: ProjectView, username: str, *, actor: EventActor | None
 ) -> UserView:
+    session, today = work.session, work.now.date()
     try:
-        return get_assignable_user(project, username, by=actor, session=session, today=now.date())
+        return get_assignable_user(project, username, by=actor, session=session, today=today)
     except InvalidError as error:
         message = "Assignees must be members of the project with the Developer role or higher."
         raise InvalidError(message, field="assignees") from error

@@ -37,14 +37,7 @@ def acknowledge_by_link(
         )
         again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
         for row in work.session.scalars(again).all():
-            change_incident_status(
-                row,
-                status,
-                actor=found.user,
-                via=VIA_MESSAGE_LINK,
-                session=work.session,
-                now=work.now,
-            )
+            change_incident_status(work, row, status, actor=found.user, via=VIA_MESSAGE_LINK)
             about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
             own.record_audit_event(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
             done += 1

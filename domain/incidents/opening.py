@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS, get_format
 from domain.alerts.reading.incoming import (
@@ -213,51 +214,36 @@ class IncidentComposer:
 
 
 def open_incident(
-    project: ProjectView,
-    new_incident: NewIncident,
-    *,
-    actor: EventActor | None,
-    session: Session,
-    now: datetime,
-    composer: IncidentComposer,
+    work: UnitOfWork, project: ProjectView, new_incident: NewIncident, *, actor: EventActor | None
 ) -> Incident:
     """Open an incident.
 
     Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
     an open incident already contains one of the alerts.
     """
+    session, now = work.session, work.now
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts_to_link(project.id, new_incident.alerts, session=session)
     check_not_in_open_incident(alerts, session=session)
     counter.last_iid += 1
     if alerts:
-        first = _find_first_report(new_incident, alerts, session=session, composer=composer)
-        new_incident = _fill_omitted_fields(new_incident, first, counter.last_iid, composer)
+        url = f"{work.settings.base_url}/{project.path}/-/alerts"
+        reading = work.policy(ParserSettings)
+        composer = IncidentComposer(reading=reading, alert_url=lambda iid: f"{url}/{iid}")
+        first = next(alert.id for alert in alerts if alert.iid == new_incident.alerts[0])
+        reports = find_alert_reports([first], session=session, parser_settings=reading)
+        new_incident = _fill_omitted_fields(
+            new_incident, reports[first], counter.last_iid, composer
+        )
     row = _build_row(project.id, counter.last_iid, new_incident, actor=actor, now=now)
-    _store_incident(row, alerts, actor=actor, session=session, now=now)
+    _store_incident(work, row, alerts, actor=actor)
     return row
 
 
-def _find_first_report(
-    new_incident: NewIncident,
-    alerts: Sequence[LinkedAlert],
-    *,
-    session: Session,
-    composer: IncidentComposer,
-) -> AlertReport:
-    """Return the report of the first given alert, from which the incident is composed."""
-    first = next(alert.id for alert in alerts if alert.iid == new_incident.alerts[0])
-    return find_alert_reports([first], session=session, parser_settings=composer.reading)[first]
-
-
 def _store_incident(
-    row: Incident,
-    alerts: Sequence[LinkedAlert],
-    *,
-    actor: EventActor | None,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, row: Incident, alerts: Sequence[LinkedAlert], *, actor: EventActor | None
 ) -> None:
+    session = work.session
     row.alerts = len(alerts)
     session.add(row)
     session.flush()  # The flush assigns the id.
@@ -266,7 +252,7 @@ def _store_incident(
         claim_fingerprints({row.id: alerts}, row.project_id, session=session)
     details = build_alert_details([alert.iid for alert in alerts])
     entry = NewTimelineEntry(incident_id=row.id, kind=EntryKind.OPENED, details=details)
-    add_timeline_entries([entry], actor=actor, session=session, now=now)
+    add_timeline_entries([entry], actor=actor, session=session, now=work.now)
 
 
 def _fill_omitted_fields(

@@ -17,7 +17,7 @@ from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, Take
 from domain.projects.access import find_role_in_namespace
 from domain.projects.paths import get_parent_path, list_ancestor_paths
 from domain.projects.policy_scope import update_followed_projects
-from domain.projects.views import Namespace, Viewer
+from domain.projects.views import Namespace, Viewer, get_viewer
 from domain.projects.visibility_sql import VISIBILITIES
 from models import AlertCounter, FormerPath, Group, Member, Project, User
 from models.folding import fold_text
@@ -93,17 +93,15 @@ def set_two_factor_requirement(
     return {"require_two_factor_authentication": (_format_value(before), _format_value(wanted))}
 
 
-def edit_project(
-    project_id: int, values: ColumnValues, *, viewer: Viewer, session: Session
-) -> ColumnChanges:
+def edit_project(work: UnitOfWork, project_id: int, values: ColumnValues) -> ColumnChanges:
     """Change a project and return the changed values.
 
     Raise InvalidError for a value that is not allowed, and ForbiddenError if the viewer may not
     change the visibility.
     """
-    project = _lock_row(Project, project_id, session=session)
+    project = _lock_row(Project, project_id, session=work.session)
     if values.get("visibility") not in {None, project.visibility}:
-        _check_can_change_visibility(project, viewer, session=session)
+        _check_can_change_visibility(project, get_viewer(work), session=work.session)
     return _apply_values(project, values)
 
 

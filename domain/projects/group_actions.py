@@ -127,10 +127,7 @@ def change_group(work: UnitOfWork, group: GroupView, change: GroupChange) -> Gro
     """
     moved: ColumnChanges = {}
     if change.path is not None:
-        reserved = work.policy(ReservedNames).names
-        moved = transfers.rename_group(
-            group.id, change.path, reserved=reserved, session=work.session, now=work.now
-        )
+        moved = transfers.rename_group(work, group.id, change.path)
     fields = ("name", "description", "two_factor_grace_period")
     values = {field: getattr(change, field) for field in fields}
     edits = edit_group(group.id, values, session=work.session)
@@ -153,13 +150,7 @@ def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) 
     """
     above = _get_parent_group(work, transfer.group_id)
     prepare_transfer(work, group, above.path if above else None)
-    moved = transfers.transfer_group(
-        group.id,
-        above.path if above else None,
-        reserved=work.policy(ReservedNames).names,
-        session=work.session,
-        now=work.now,
-    )
+    moved = transfers.transfer_group(work, group.id, above.path if above else None)
     path = record_namespace_changes(work, group.namespace, moved)
     place = replace(group.namespace, path=path)
     ensure_group_has_owner(place, work.actor.id, session=work.session, now=work.now)

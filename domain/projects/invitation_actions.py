@@ -211,13 +211,7 @@ def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None
         place=f"{kind} {number}",
     )
     try:
-        count_message(
-            INVITATION_LIMIT,
-            sending,
-            session=work.session,
-            keyring=work.policy(Keyring),
-            now=work.now,
-        )
+        count_message(work, INVITATION_LIMIT, sending)
     except RecipientLimitError:
         _delete_invitations(work, _is_for_address(namespace, address))
         raise

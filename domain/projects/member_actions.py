@@ -88,8 +88,8 @@ def change_member(
         )
         _record_change(work, holder, member, role=role.label, before=before.label)
     if "expires_at" in change.given_values and change.expires_at != member.own_expires_at:
-        _change_expiry_date(work, holder, member, change.expires_at)
-        day = change.expires_at
+        namespace, day = holder.namespace, change.expires_at
+        members.change_expiry_date(work, namespace, member.id or 0, day)
         _record_change(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given_values:
         work.session.flush()  # A new role has removed the custom role.
@@ -157,23 +157,14 @@ def _add_member(
         namespace, login, role, viewer=get_viewer(work), session=work.session, now=work.now
     )
     if new_members.expires_at is not None:
-        _change_expiry_date(
-            work, holder, _get_direct_member(work, holder, user.id), new_members.expires_at
-        )
+        member = _get_direct_member(work, holder, user.id)
+        members.change_expiry_date(work, namespace, member.id or 0, new_members.expires_at)
     record_member_added(work, namespace, user, role, new_members.expires_at)
     if new_members.member_role_id is not None:
         _set_custom_role(
             work, holder, _get_direct_member(work, holder, user.id), new_members.member_role_id
         )
     return user.id
-
-
-def _change_expiry_date(
-    work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, day: date | None
-) -> None:
-    members.change_expiry_date(
-        holder.namespace, member.id or 0, day, viewer=get_viewer(work), session=work.session
-    )
 
 
 def _set_custom_role(
@@ -183,9 +174,7 @@ def _set_custom_role(
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
     custom = None if role_id is None else _get_requested_role(work, holder, role_id)
-    members.set_member_role(
-        holder.namespace, member.id or 0, custom, viewer=get_viewer(work), session=work.session
-    )
+    members.set_member_role(work, holder.namespace, member.id or 0, custom)
     _record_change(work, holder, member, member_role=custom.name if custom else "none")
 
 

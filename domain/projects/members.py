@@ -19,7 +19,7 @@ from domain.projects.access import find_role_in_namespace
 from domain.projects.member_roles import assign_member_role
 from domain.projects.member_types import MemberRole
 from domain.projects.paths import list_ancestor_paths
-from domain.projects.views import Namespace, Viewer
+from domain.projects.views import Namespace, Viewer, get_viewer
 from models import Group, Member, Project, User
 from models.folding import fold_text
 
@@ -130,18 +130,14 @@ def check_expiry_date(expires_at: date | None, today: date) -> None:
 
 
 def change_expiry_date(
-    namespace: Namespace,
-    member_id: int,
-    expires_at: date | None,
-    *,
-    viewer: Viewer,
-    session: Session,
+    work: UnitOfWork, namespace: Namespace, member_id: int, expires_at: date | None
 ) -> None:
     """Change the expiry date of a member's role; None removes the expiry date.
 
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots and for the last owner of a group.
     """
+    session, viewer = work.session, get_viewer(work)
     giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
     check_expiry_date(expires_at, viewer.today)
@@ -183,19 +179,15 @@ def change_role(
 
 
 def set_member_role(
-    namespace: Namespace,
-    member_id: int,
-    custom: MemberRole | None,
-    *,
-    viewer: Viewer,
-    session: Session,
+    work: UnitOfWork, namespace: Namespace, member_id: int, custom: MemberRole | None
 ) -> None:
     """Set or remove the custom role of a member.
 
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots, and if the base role of the custom role is not the member's role.
     """
-    giver = lock_members(namespace, viewer, session=session)
+    session = work.session
+    giver = lock_members(namespace, get_viewer(work), session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
     assign_member_role(member.id, custom, session=session)
 

@@ -144,9 +144,7 @@ def create_project(work: UnitOfWork, new: NewProject) -> Project:
         namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     number = made.project_id or 0
-    creation.edit_project(
-        number, new.access_settings, viewer=get_viewer(work), session=work.session
-    )
+    creation.edit_project(work, number, new.access_settings)
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)
     return _reload_project(work, made.path)
@@ -163,12 +161,8 @@ def change_project(work: UnitOfWork, project: ProjectView, change: ProjectChange
     """
     moved: creation.ColumnChanges = {}
     if change.path is not None:
-        moved = transfers.rename_project(
-            project.id, change.path, session=work.session, now=work.now
-        )
-    edits = creation.edit_project(
-        project.id, change.changed_settings, viewer=get_viewer(work), session=work.session
-    )
+        moved = transfers.rename_project(work, project.id, change.path)
+    edits = creation.edit_project(work, project.id, change.changed_settings)
     return _reload_project(
         work, record_namespace_changes(work, project.namespace, {**moved, **edits})
     )
@@ -351,5 +345,5 @@ def change_job_token_scope(
         "limits_job_token_to_others": change.outbound_enabled,
         "limits_job_tokens_of_others": inbound,
     }
-    changes = edit_project(project.id, limits, viewer=get_viewer(work), session=work.session)
+    changes = edit_project(work, project.id, limits)
     record_namespace_changes(work, project.namespace, changes)

@@ -54,13 +54,12 @@ _NO_RESERVED_NAMES: frozenset[str] = frozenset()
 _MAX_LISTED_ROLES = 50
 
 
-def rename_project(
-    project_id: int, segment: str, *, session: Session, now: datetime
-) -> ColumnChanges:
+def rename_project(work: UnitOfWork, project_id: int, segment: str) -> ColumnChanges:
     """Change the last segment of a project's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
+    session, now = work.session, work.now
     AdvisoryLock.TRANSFERS.acquire(session)
     group_path = get_parent_path(_get_row(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -82,16 +81,14 @@ def transfer_project(
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
 
-def rename_group(
-    group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
-) -> ColumnChanges:
+def rename_group(work: UnitOfWork, group_id: int, segment: str) -> ColumnChanges:
     """Change the last segment of a group's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    AdvisoryLock.TRANSFERS.acquire(session)
-    above = get_parent_path(_get_row(Group, group_id, session=session).path)
-    return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
+    AdvisoryLock.TRANSFERS.acquire(work.session)
+    above = get_parent_path(_get_row(Group, group_id, session=work.session).path)
+    return _move_group(work, group_id, above, segment)
 
 
 def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> None:
@@ -103,31 +100,18 @@ def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> 
     group_id = work.session.scalar(select(Group.id).where(Group.owner_id == user_id))
     if group_id is None:
         return
-    rename_group(
-        group_id,
-        username,
-        reserved=work.policy(ReservedNames).names,
-        session=work.session,
-        now=work.now,
-    )
+    rename_group(work, group_id, username)
     work.session.get_one(Group, group_id).name = username
 
 
-def transfer_group(
-    group_id: int,
-    parent_path: str | None,
-    *,
-    reserved: frozenset[str],
-    session: Session,
-    now: datetime,
-) -> ColumnChanges:
+def transfer_group(work: UnitOfWork, group_id: int, parent_path: str | None) -> ColumnChanges:
     """Transfer a group to another group, or to the top level if `parent_path` is None.
 
     Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
     exist, and TakenError for a path in use.
     """
-    AdvisoryLock.TRANSFERS.acquire(session)
-    path = _get_row(Group, group_id, session=session).path
+    AdvisoryLock.TRANSFERS.acquire(work.session)
+    path = _get_row(Group, group_id, session=work.session).path
     if fold_text(get_parent_path(path) or "") == fold_text(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
         raise InvalidError(f"The group is already {there}.", field="group_id")
@@ -135,7 +119,7 @@ def transfer_group(
         message = "A group cannot be moved into itself or into one of its subgroups."
         raise InvalidError(message, field="group_id")
     segment = path.rpartition("/")[2]
-    return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
+    return _move_group(work, group_id, parent_path, segment)
 
 
 def _move_project(
@@ -160,14 +144,9 @@ def _move_project(
 
 
 def _move_group(
-    group_id: int,
-    parent_path: str | None,
-    segment: str,
-    *,
-    reserved: frozenset[str],
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, group_id: int, parent_path: str | None, segment: str
 ) -> ColumnChanges:
+    session, now = work.session, work.now
     _check_segment(segment)
     groups, projects = _build_subtree_conditions(group_id)
     group = next(each for each in _lock_rows(Group, groups, session=session) if each.id == group_id)
@@ -175,7 +154,7 @@ def _move_group(
     before, path = group.path, f"{holder.path}/{segment}" if holder else segment
     if path == before:
         return {}
-    check_path_valid(path, reserved=reserved)
+    check_path_valid(path, reserved=work.policy(ReservedNames).names)
     _check_lengths(before, path, groups, projects, session=session)
     if fold_text(path) != fold_text(before):
         own = Namespace(group_id=group.id, path=before)

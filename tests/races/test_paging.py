@@ -31,6 +31,7 @@ from models import AlertRoute, Incident, Page, PageMessage
 from tests.paging.escalations.test_incident_paging import do
 from tests.paging.escalations.test_page_texts import texts_to
 from tests.paging.notifications.test_rules import rule as contact_rule
+from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.crowd import run_simultaneously
@@ -230,9 +231,8 @@ def test_an_incident_is_acknowledged_while_a_worker_sends_its_pages(
                 lock_incidents(shop.project_id, session=session)
                 incident = session.query(Incident).filter_by(title=title).one()
                 by = EventActor(id=shop.alice.id, name="alice")
-                change_incident_status(
-                    incident, "acknowledged", actor=by, session=session, now=shop.now
-                )
+                work = work_in(session, now=shop.now)
+                change_incident_status(work, incident, "acknowledged", actor=by)
 
         with ConcurrentAction(acknowledge, patience=0.5, skipped=2 * number):
             shop.run()

@@ -64,7 +64,7 @@ _COMMANDS = {
         "Manage identity providers for signing in with OpenID Connect.",
     ),
     "import": (
-        "imports:imports",
+        "imports.commands:imports",
         "Import users, schedules, policies and integrations from other tools.",
     ),
     "incident-documents": (

@@ -11,12 +11,13 @@ from domain.core.clock import format_api_time
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import ClaimedEmail, count_abandoned_emails, get_mail_queue_state
-from domain.delivery.mail.smtp import Mailer, MailError, MailServer
+from domain.delivery.mail.smtp import Mailer, MailError, MailServer, SenderAddress
 from web.admin.settings import get_settings_in_transaction
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.outgoing.mail_server import build_mail_server, build_sender
 from web.services import get_current_time
+from web.settings.definitions import Settings
 
 mail = AppGroup("mail", help="Test email, and show the state of the email queue.")
 
@@ -27,14 +28,7 @@ mail = AppGroup("mail", help="Test email, and show the state of the email queue.
 def test_command(*, address: str) -> dict[str, Any]:
     """Send a test email to ADDRESS."""
     settings = get_settings_in_transaction(session=db.session())
-    # Hold no lock while waiting for the mail server.
-    db.session.rollback()
-    if not settings.mail_url:
-        raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
-    server, sender = (
-        build_mail_server(settings.mail_url, settings.trusted_ca_file),
-        build_sender(settings),
-    )
+    server, sender = _get_mail_server(settings)
     try:
         with Mailer(server, sender) as mailer:
             mailer.send_message(
@@ -62,14 +56,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
     """
     settings = get_settings_in_transaction(session=db.session())
     recipients = list(addresses) or list_administrator_addresses(session=db.session())
-    # Hold no lock while waiting for the mail server.
-    db.session.rollback()
-    if not settings.mail_url:
-        raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
-    server, sender = (
-        build_mail_server(settings.mail_url, settings.trusted_ca_file),
-        build_sender(settings),
-    )
+    server, sender = _get_mail_server(settings)
     for address in recipients:
         letter = _build_failure_message(address, unit, settings.instance_name)
         try:
@@ -92,6 +79,18 @@ def status_command() -> dict[str, Any]:
         "failing": state.failing,
         "given_up": count_abandoned_emails(session=db.session()),
     }
+
+
+def _get_mail_server(settings: Settings) -> tuple[MailServer, SenderAddress]:
+    """Return the mail server and the sender, and release all locks before a connection is opened.
+
+    Raise InvalidError if no mail server is configured.
+    """
+    db.session.rollback()
+    if not settings.mail_url:
+        raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
+    server = build_mail_server(settings.mail_url, settings.trusted_ca_file)
+    return server, build_sender(settings)
 
 
 def _describe_rejection(server: MailServer, error: MailError) -> str:

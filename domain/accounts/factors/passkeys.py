@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_counters import claim_single_use
 from domain.accounts.factors.second_factors import PasskeyView, build_passkey_view
 from domain.core.errors import InvalidError, NotFoundError
@@ -208,13 +209,7 @@ def find_passkey_owner_id(reply: CeremonyResponse, *, session: Session) -> int |
 
 
 def use_passkey(
-    user_id: int,
-    reply: CeremonyResponse,
-    verification: str,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
+    work: UnitOfWork, user_id: int, reply: CeremonyResponse, verification: str
 ) -> PasskeyAssertion:
     """Verify an authentication response from a passkey of this user.
 
@@ -222,7 +217,8 @@ def use_passkey(
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
-    _consume_challenge(reply, session=session, keyring=keyring, now=now)
+    session, now = work.session, work.now
+    _consume_challenge(reply, session=session, keyring=work.policy(Keyring), now=now)
     passkey = _find_by_credential_id(passkey_ceremonies.parse_credential_id(reply), session)
     if passkey is None or passkey.user_id != user_id:
         raise InvalidPasskeyError

@@ -9,6 +9,7 @@ from pyotp.exceptions import OTPVerificationError
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring
@@ -41,20 +42,19 @@ def normalize_totp_code(typed_code: str) -> str | None:
     return bare if is_code else None
 
 
-def set_up_authenticator_app(
-    user_id: int, seed: str, code: str, *, session: Session, keyring: Keyring, now: datetime
-) -> None:
+def set_up_authenticator_app(work: UnitOfWork, user_id: int, seed: str, code: str) -> None:
     """Store the key of an app if a code proves that the app has the key.
 
     Raise InvalidError for a wrong code. Raise ConflictError if the user already has an app.
     """
+    session, now = work.session, work.now
     step = _find_time_step(code, seed, now)
     if step is None:
         message = "This code does not match the key. Check the key and the clock of your device."
         raise InvalidError(message, field="code")
     insert = insert_into(TotpDevice, session=session).values(
         user_id=user_id,
-        seed_ciphertext=keyring.encrypt(seed),
+        seed_ciphertext=work.policy(Keyring).encrypt(seed),
         created_at=now,
         confirmed_at=now,
         last_used_step=step,

@@ -147,9 +147,7 @@ def lock_user(work: UnitOfWork, user_id: int) -> Account:
     was_active = administration.lock_account(work, user_id)
     user = show_account(work, user_id)
     if was_active:
-        revoke_service_account_tokens(
-            build_owner_condition(user_id), session=work.session, now=work.now
-        )
+        revoke_service_account_tokens(work, build_owner_condition(user_id))
         _record_user_event(work, EventKind.USER_LOCKED, user)
     return user
 

@@ -126,14 +126,8 @@ def add_own_authenticator_app(
     Return recovery codes if it is the first second factor.
     """
     had_any = has_second_factor(_get_own_id(work), session=work.session)
-    totp.set_up_authenticator_app(
-        _get_own_id(work),
-        seed,
-        totp.normalize_totp_code(typed) or "",
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    code = totp.normalize_totp_code(typed) or ""
+    totp.set_up_authenticator_app(work, _get_own_id(work), seed, code)
     return _record_added_factor(work, AUTHENTICATOR_APP, sign_in_id, is_first=not had_any)
 
 

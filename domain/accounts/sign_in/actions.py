@@ -205,7 +205,7 @@ def check_second_factor_passkey(
     """
     attempt = _FactorAttempt(what="passkey", user_id=user_id, device_id=device_id)
     with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
-        return _use_passkey(work, user_id, reply, VERIFICATION_PREFERRED)
+        return use_passkey(work, user_id, reply, VERIFICATION_PREFERRED)
 
 
 @action("signing_in.prove")
@@ -220,7 +220,7 @@ def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Auth
     with _count_attempt(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
         if user is None:
             raise InvalidPasskeyError
-        assertion = _use_passkey(work, user.id, reply, VERIFICATION_REQUIRED)
+        assertion = use_passkey(work, user.id, reply, VERIFICATION_REQUIRED)
     return Authentication(user_id=user.id, methods=build_passkey_methods(assertion))
 
 
@@ -340,13 +340,6 @@ def _count_attempt(
     refund_attempt(from_address, session=session, keyring=keyring)
     for limit in for_account:
         reset_attempts(limit, session=session, keyring=keyring)
-
-
-def _use_passkey(
-    work: UnitOfWork, user_id: int, reply: CeremonyResponse, verification: str
-) -> PasskeyAssertion:
-    session, keyring = work.session, work.policy(Keyring)
-    return use_passkey(user_id, reply, verification, session=session, keyring=keyring, now=work.now)
 
 
 def _record_user_event(work: UnitOfWork, user_id: int, kind: EventKind, **details: object) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.alerts.formats.base import (
@@ -20,7 +19,7 @@ from domain.alerts.formats.base import (
     Guide,
     ParserSettings,
 )
-from domain.alerts.formats.snippets import Snippet, build_sender_snippets
+from domain.alerts.formats.snippets import Snippet, build_http_snippets
 from domain.alerts.reading import fingerprint, pagerduty
 from domain.alerts.reading.body import require_object
 from domain.alerts.reading.incoming import (
@@ -357,16 +356,7 @@ class HttpEndpoint(AlertFormat):
     ) -> tuple[Snippet, ...]:
         """Return the general snippets, followed by snippets for specific tools."""
         others = super().build_snippets(url, key, base_url=base_url, body=body)
-        return (*others, _build_pagerduty_snippet(base_url, key), *build_sender_snippets(url, key))
-
-
-def _build_pagerduty_snippet(base_url: str, key: str) -> Snippet:
-    event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
-    return Snippet(
-        title="PagerDuty: Events API v2 URL and routing key, for tools that support it",
-        language="json",
-        text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
-    )
+        return (*others, *build_http_snippets(url, key, base_url))
 
 
 HTTP = HttpEndpoint()

@@ -23,7 +23,7 @@ from domain.alerts.formats.base import (
     Guide,
     ParserSettings,
 )
-from domain.alerts.formats.snippets import Snippet
+from domain.alerts.formats.snippets import Snippet, build_prometheus_snippets
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import require_object
 from domain.alerts.reading.incoming import (
@@ -512,88 +512,7 @@ class Prometheus(AlertFormat):
     ) -> tuple[Snippet, ...]:
         """Return snippets for Alertmanager, its operator and Grafana, then the general snippets."""
         others = super().build_snippets(url, key, base_url=base_url, body=body)
-        return (
-            _build_alertmanager_snippet(url, key),
-            _build_operator_snippet(url, key),
-            _build_grafana_snippet(url, key),
-            *others,
-        )
-
-
-def _build_alertmanager_snippet(url: str, key: str) -> Snippet:
-    return Snippet(
-        title="Alertmanager: a receiver in alertmanager.yml",
-        language="yaml",
-        text=(
-            "route:\n"
-            "  receiver: gatebell\n"
-            "receivers:\n"
-            "  - name: gatebell\n"
-            "    webhook_configs:\n"
-            f"      - url: '{url}'\n"
-            "        send_resolved: true\n"
-            "        http_config:\n"
-            "          authorization:\n"
-            "            type: Bearer\n"
-            f"            credentials: '{key}'\n"
-        ),
-    )
-
-
-def _build_operator_snippet(url: str, key: str) -> Snippet:
-    return Snippet(
-        title="Prometheus Operator: manifests for kubectl apply, in the monitored namespace",
-        language="yaml",
-        text=(
-            "apiVersion: v1\n"
-            "kind: Secret\n"
-            "metadata:\n"
-            "  name: gatebell\n"
-            "stringData:\n"
-            f"  key: '{key}'\n"
-            "---\n"
-            "apiVersion: monitoring.coreos.com/v1alpha1\n"
-            "kind: AlertmanagerConfig\n"
-            "metadata:\n"
-            "  name: gatebell\n"
-            "spec:\n"
-            "  route:\n"
-            "    receiver: gatebell\n"
-            "  receivers:\n"
-            "    - name: gatebell\n"
-            "      webhookConfigs:\n"
-            f"        - url: '{url}'\n"
-            "          sendResolved: true\n"
-            "          httpConfig:\n"
-            "            authorization:\n"
-            "              type: Bearer\n"
-            "              credentials:\n"
-            "                name: gatebell\n"
-            "                key: key\n"
-        ),
-    )
-
-
-def _build_grafana_snippet(url: str, key: str) -> Snippet:
-    return Snippet(
-        title="Grafana: a contact point in provisioning/alerting/gatebell.yaml",
-        language="yaml",
-        text=(
-            "apiVersion: 1\n"
-            "contactPoints:\n"
-            "  - orgId: 1\n"
-            "    name: gatebell\n"
-            "    receivers:\n"
-            "      - uid: gatebell\n"
-            "        type: webhook\n"
-            "        disableResolveMessage: false\n"
-            "        settings:\n"
-            f"          url: '{url}'\n"
-            "          httpMethod: POST\n"
-            "          authorization_scheme: Bearer\n"
-            f"          authorization_credentials: '{key}'\n"
-        ),
-    )
+        return (*build_prometheus_snippets(url, key), *others)
 
 
 PROMETHEUS = Prometheus()

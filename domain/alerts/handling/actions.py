@@ -70,7 +70,7 @@ def change_alert(
         wanted = StatusChange(status=change.status, by=by)
         change_alert_status(project.id, iid, wanted, session=work.session, now=work.now)
     if assignee is not None:
-        set_assignee(project, iid, assignee, by=by, session=work.session, now=work.now)
+        set_assignee(work, project, iid, assignee, by=by)
     return show_alert(work, project, iid)
 
 

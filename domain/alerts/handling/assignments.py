@@ -1,10 +1,11 @@
 """Assignment of alerts to users."""
 
-from datetime import date, datetime
+from datetime import date
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.users import UserView, get_user
 from domain.alerts.handling.activity import NoteKind, add_activity_entry
@@ -62,19 +63,14 @@ def get_assignable_user(
 
 
 def set_assignee(
-    project: ProjectView,
-    iid: int,
-    username: str,
-    *,
-    by: EventActor | None,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, project: ProjectView, iid: int, username: str, *, by: EventActor | None
 ) -> None:
     """Assign an alert to a user, or unassign it with NO_ASSIGNEE.
 
     Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
     such alert.
     """
+    session, now = work.session, work.now
     alert_id = session.scalar(
         select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
     )
@@ -99,10 +95,5 @@ def set_assignee(
     )
     add_activity_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
     assigned = [NewAssignment(user_id=user.id, alert_id=alert_id)]
-    store_assignment_notices(
-        assigned,
-        by_id=by.id if by else None,
-        by_name=by.name if by else "",
-        session=session,
-        now=now,
-    )
+    by_id, by_name = (by.id, by.name) if by else (None, "")
+    store_assignment_notices(assigned, by_id=by_id, by_name=by_name, session=session, now=now)

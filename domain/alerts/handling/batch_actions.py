@@ -98,9 +98,7 @@ def assign_alert(work: UnitOfWork, project: ProjectView, iid: int, username: str
 
     Raise InvalidError or NotFoundError.
     """
-    set_assignee(
-        project, iid, username, by=_get_acting_user(work), session=work.session, now=work.now
-    )
+    set_assignee(work, project, iid, username, by=_get_acting_user(work))
 
 
 def undo_batch(work: UnitOfWork, batch_id: int) -> BatchView:

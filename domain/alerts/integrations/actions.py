@@ -95,7 +95,7 @@ def create_integration(
     set_integration_settings(row, new, others)
     work.session.add(row)
     work.session.flush()  # The flush assigns the ID.
-    monitors.join_integrations(row, new.joined_with, others, session=work.session, now=work.now)
+    monitors.join_integrations(work, row, new.joined_with, others)
     made = get_integration(work, project, row.id)
     record_integration_change(work, project, made, "created")
     return _build_resource(IntegrationWithKey, made, key=key.clear if made.receives else None)
@@ -120,7 +120,7 @@ def change_integration(
     joined = None
     if "joined_with" in change.given_values:
         ids = change.given_values["joined_with"]
-        joined = monitors.join_integrations(row, ids, others, session=work.session, now=work.now)
+        joined = monitors.join_integrations(work, row, ids, others)
     work.session.flush()
     after = get_integration(work, project, integration_id)
     if is_changed or joined:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind, add_activity_entry
 from domain.alerts.handling.status import lock_project_alerts
@@ -105,12 +106,10 @@ def list_joined_ids(integration: Integration, others: Iterable[Integration]) -> 
 
 
 def join_integrations(
+    work: UnitOfWork,
     integration: Integration,
     wanted: Sequence[int],
     others: Sequence[Integration],
-    *,
-    session: Session,
-    now: datetime,
 ) -> str | None:
     """Join an integration with the given integrations, and separate it from all others.
 
@@ -118,6 +117,7 @@ def join_integrations(
     locked the integrations, and `others` contains all other integrations of the project. Raise
     InvalidError, which names the invalid field.
     """
+    session, now = work.session, work.now
     present = list_joined_ids(integration, others)
     if set(wanted) == set(present):
         return None

@@ -138,9 +138,7 @@ def send_test(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhoo
     body = build_webhook_body(TEST_EVENT, work.now, shown).encode()
     message = OutgoingMessage(id=f"msg_{generate_message_id()}", body=body)
     attempt = _WEBHOOK_ACTIONS.send_message(work, webhook_id, message, project)
-    stored = endpoints.store_test_delivery(
-        webhook_id, message, attempt, session=session, now=work.now
-    )
+    stored = endpoints.store_test_delivery(work, webhook_id, message, attempt)
     return WebhookTest.from_result(attempt, delivery_id=stored)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
+from domain.access.actor import UnitOfWork
 from domain.access.authorizations import has_live_access
 from domain.alerts.change_feed import Follower, add_follower, remove_follower
 from domain.alerts.matching.conditions import parse_conditions
@@ -241,14 +242,26 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         now: datetime,
     ) -> None:
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
+        # Without a delivery, the URL could not be decrypted.
+        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
+        self._store_pause(endpoint, reason, subject, session=session, now=now)
+
+    def _store_pause(
+        self,
+        endpoint: WebhookEndpoint,
+        reason: PauseReason,
+        subject: str,
+        *,
+        session: Session,
+        now: datetime,
+    ) -> None:
+        """Pause a locked endpoint, and record the reason in the audit log."""
         if endpoint.paused_at is None:
             self.lock_owner(endpoint.project_id, session)
             endpoint.paused_at, endpoint.pause_reason = now, reason.value
             session.flush()
             self.handle_owner_change(endpoint.project_id, session)
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
-        # Without a delivery, the URL could not be decrypted.
-        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
         place = NamespaceIds(project_id=endpoint.project_id)
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
         store_event(event, EventSource(), session=session, now=now)
@@ -275,22 +288,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             .with_for_update()
         ).all()
         for endpoint in ended:
-            self.lock_owner(endpoint.project_id, session)
-            endpoint.paused_at, endpoint.pause_reason = now, PauseReason.APPLICATION.value
-            session.flush()
-            self.handle_owner_change(endpoint.project_id, session)
-            details = {
-                "change": "paused",
-                "webhook_id": endpoint.id,
-                "reason": PauseReason.APPLICATION.value,
-            }
-            event = Event(
-                kind=EventKind.WEBHOOK_CHANGED,
-                subject=f"webhook {endpoint.id}",
-                details=details,
-                place=NamespaceIds(project_id=endpoint.project_id),
-            )
-            store_event(event, EventSource(), session=session, now=now)
+            subject = f"webhook {endpoint.id}"
+            self._store_pause(endpoint, PauseReason.APPLICATION, subject, session=session, now=now)
         return len(ended)
 
 
@@ -388,17 +387,13 @@ def requeue_delivery(
 
 
 def store_test_delivery(
-    endpoint_id: int,
-    message: OutgoingMessage,
-    attempt: DeliveryAttempt,
-    *,
-    session: Session,
-    now: datetime,
+    work: UnitOfWork, endpoint_id: int, message: OutgoingMessage, attempt: DeliveryAttempt
 ) -> int | None:
     """Record a test message in the log.
 
     Return the id of the log entry, or None if the endpoint was deleted.
     """
+    session, now = work.session, work.now
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None

@@ -106,18 +106,8 @@ def list_application_users(
     Owners of applications see the names of users only if the application can read them.
     """
     row = _get_own_row(work, application_id)
-    viewer = refusals.ApplicationViewer(
-        user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin
-    )
     return ListPage(
-        items=find_application_users(
-            row.id,
-            viewer=viewer,
-            session=work.session,
-            now=work.now,
-            offset=query.offset,
-            limit=query.page_size,
-        ),
+        items=find_application_users(work, row.id, query),
         total=count_application_users(row.id, session=work.session, now=work.now),
     )
 
@@ -192,9 +182,7 @@ def end_secret(work: UnitOfWork, application_id: int, secret_id: int) -> None:
 def end_removed_scopes(work: UnitOfWork, application_id: int) -> EndedTokens:
     """Expire the access tokens that have scopes removed from the application."""
     row = _get_own_row(work, application_id)
-    ended = expire_tokens_with_removed_scopes(
-        row.id, row.scopes.split(), session=work.session, now=work.now
-    )
+    ended = expire_tokens_with_removed_scopes(work, row.id, row.scopes.split())
     if ended:
         _record_event(work, EventKind.APPLICATION_CHANGED, row, ended_access_tokens=ended)
     return EndedTokens(tokens=ended)

@@ -7,10 +7,11 @@ from datetime import datetime
 from sqlalchemy import Row, Select, func, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.scopes import sort_scopes
 from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
 from domain.oauth.applications.refusals import IDENTIFYING_SCOPES, ApplicationViewer
-from domain.oauth.applications.types import ApplicationUser
+from domain.oauth.applications.types import ApplicationUser, ApplicationUserQuery
 from domain.oauth.clients.directory import select_application_user_ids
 from models import AccessToken, Authorization, Consent, User
 
@@ -33,17 +34,13 @@ def fetch_application_user_page(
 
 
 def find_application_users(
-    application_id: int,
-    *,
-    viewer: ApplicationViewer,
-    session: Session,
-    now: datetime,
-    offset: int,
-    limit: int,
+    work: UnitOfWork, application_id: int, query: ApplicationUserQuery
 ) -> tuple[ApplicationUser, ...]:
-    """Return up to `limit` users of an application from an offset, newest accounts first."""
+    """Return the users of an application on a page of a list, newest accounts first."""
+    session, offset, limit = work.session, query.offset, query.page_size
+    viewer = ApplicationViewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
     people = select_application_user_ids(
-        application_id, now, keyset_range=KeysetRange(size=limit), offset=offset
+        application_id, work.now, keyset_range=KeysetRange(size=limit), offset=offset
     )
     newest = (each.desc() for each in people.selected_columns)
     people = people.order_by(*newest).offset(offset).limit(limit)

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, sort_scopes
 from domain.core.database.rows import update_rows
 from domain.oauth.applications.types import RemovedScopes
@@ -29,12 +30,13 @@ def find_removed_scopes(
 
 
 def expire_tokens_with_removed_scopes(
-    application_id: int, registered: Sequence[str], *, session: Session, now: datetime
+    work: UnitOfWork, application_id: int, registered: Sequence[str]
 ) -> int:
     """Expire the access tokens with removed scopes now, and return their number.
 
     Their refresh tokens stay valid, and yield tokens without the removed scopes.
     """
+    session, now = work.session, work.now
     texts = session.scalars(
         select(AccessToken.scopes).where(*_list_live_conditions(application_id, now)).distinct()
     ).all()

@@ -85,9 +85,9 @@ def _build_pages(
     )
 
 
-def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+def list_live_token_conditions(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for token pairs that are valid or can be refreshed."""
     return (
-        AccessToken.application_id == application_id,
         AccessToken.revoked_at.is_(None),
         or_(
             AccessToken.expires_at.is_(None),
@@ -117,7 +117,9 @@ def _select_counts(application_id: int, now: datetime) -> Select[int, int, int]:
         now,
         lambda each: each.order_by(*each.selected_columns).limit(COUNT_LIMIT + 1),
     )
-    tokens = select(AccessToken.id).where(*_list_live_conditions(application_id, now))
+    tokens = select(AccessToken.id).where(
+        AccessToken.application_id == application_id, *list_live_token_conditions(now)
+    )
     return select(literal(application_id), _count_up_to_limit(people), _count_up_to_limit(tokens))
 
 
@@ -166,7 +168,8 @@ def _select_user_ids(
     )
     # Pairs with a grant are covered by the grant, since they end with it.
     holding = select(AccessToken.user_id).where(
-        *_list_live_conditions(application_id, now),
+        AccessToken.application_id == application_id,
+        *list_live_token_conditions(now),
         AccessToken.authorization_id.is_(None),
         AccessToken.user_id.not_in(of_service),
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from domain.access.actor import UnitOfWork
 from domain.accounts.machines import create_machine_account
 from domain.accounts.users import ACTIVE, SERVICE
 from domain.core.database.rows import delete_rows, update_rows
@@ -123,15 +124,13 @@ def end_service_accounts(applications: ColumnElement[bool], *, session: Session)
         session.execute(statement)
 
 
-def revoke_service_account_tokens(
-    applications: ColumnElement[bool], *, session: Session, now: datetime
-) -> None:
+def revoke_service_account_tokens(work: UnitOfWork, applications: ColumnElement[bool]) -> None:
     """Revoke the tokens of the service accounts of some applications."""
     theirs = exists().where(
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
     )
-    session.execute(
+    work.session.execute(
         update_rows(AccessToken)
         .where(theirs, AccessToken.revoked_at.is_(None))
-        .values(revoked_at=now)
+        .values(revoked_at=work.now)
     )

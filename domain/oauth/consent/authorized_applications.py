@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, case, delete, func, or_, select, union
+from sqlalchemy import ColumnElement, case, delete, func, select, union
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
@@ -15,6 +15,7 @@ from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
 from domain.core.errors import NotFoundError
 from domain.oauth.clients.applications import is_trusted
+from domain.oauth.clients.directory import list_live_token_conditions
 from domain.oauth.clients.user_agents import describe_device
 from domain.oauth.personal_tokens.made_by_applications import revoke_created_tokens
 from models import AccessToken, Application, Authorization, Consent, User
@@ -64,7 +65,7 @@ def list_authorized_applications(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
     """Return the applications with active tokens or a stored consent, most recently used first."""
-    live = _list_live_conditions(user_id, now)
+    live = AccessToken.user_id == user_id, *list_live_token_conditions(now)
     access = _find_access(user_id, live, session=session)
     sources = _find_sources(live, session=session)
     first = _find_first_grants(user_id, session=session)
@@ -112,18 +113,6 @@ def _find_access(
         known = found.setdefault(consent.application_id, without_token)
         known.scopes.update(consent.scopes.split())
     return found
-
-
-def _list_live_conditions(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return (
-        AccessToken.user_id == user_id,
-        AccessToken.revoked_at.is_(None),
-        or_(
-            AccessToken.expires_at.is_(None),
-            AccessToken.expires_at > now,
-            AccessToken.refresh_digest.is_not(None),
-        ),
-    )
 
 
 def _find_applications(

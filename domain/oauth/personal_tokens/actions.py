@@ -123,9 +123,7 @@ def create_own_token(work: UnitOfWork, new: OwnTokenBody) -> NewAccessToken:
 
 def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
     """Revoke the successors of a rotated token that is presented again."""
-    token = tokens.revoke_token_family(
-        presented, session=work.session, keyring=work.policy(Keyring), now=work.now
-    )
+    token = tokens.revoke_token_family(work, presented)
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
         place = find_bot_namespace(token.user_id, session=work.session)
@@ -153,7 +151,9 @@ def show_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, token_id: int
 ) -> ResourceAccessToken:
     """Show a token."""
-    return _build_resource_token(_get_resource_token(work, holder, token_id))
+    return _build_resource_token(
+        resource_tokens.get_resource_token(work, holder.namespace, token_id)
+    )
 
 
 @action("resource_tokens.create")
@@ -181,7 +181,9 @@ def rotate_presented_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, rotation: RotationBody
 ) -> NewResourceAccessToken:
     """Rotate the token that authenticates the request."""
-    token = _get_resource_token(work, holder, _get_rotatable_id(work)).token
+    token = resource_tokens.get_resource_token(
+        work, holder.namespace, _get_rotatable_id(work)
+    ).token
     until = _compute_rotated_expiry(work, rotation)
     return _build_new_resource_token(
         work, holder, _rotate_token(work, token.id, until, owner_id=token.user_id)
@@ -199,7 +201,7 @@ def rotate_resource_token(
     bearer = _find_bearer(work)
     if bearer is not None and bearer.is_bot and bearer.personal_token_id != token_id:
         raise ForbiddenError("A bot can only rotate its own token.")
-    token = _get_revocable_token(work, holder, token_id)
+    token = resource_tokens.get_revocable_token(work, holder.namespace, token_id)
     if bearer is not None:
         check_can_rotate(token_id, bearer, session=work.session)
     until = _compute_rotated_expiry(work, rotation)
@@ -213,9 +215,8 @@ def renew_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, token_id: int
 ) -> NewResourceAccessToken:
     """Replace a token with a new token that has the same lifetime."""
-    return _build_new_resource_token(
-        work, holder, _renew_token(work, _get_revocable_token(work, holder, token_id))
-    )
+    token = resource_tokens.get_revocable_token(work, holder.namespace, token_id)
+    return _build_new_resource_token(work, holder, _renew_token(work, token))
 
 
 @action("resource_tokens.revoke")
@@ -224,7 +225,7 @@ def revoke_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: in
 
     The bot is no longer a member.
     """
-    token = _get_revocable_token(work, holder, token_id)
+    token = resource_tokens.get_revocable_token(work, holder.namespace, token_id)
     return _revoke_token(work, token_id, owner_id=token.user_id)
 
 
@@ -322,38 +323,16 @@ def _renew_token(work: UnitOfWork, old: TokenView) -> NewToken:
 def _rotate_token(
     work: UnitOfWork, token_id: int, until: datetime | None, *, owner_id: int | None
 ) -> NewToken:
-    made = tokens.rotate_personal_token(
-        token_id,
-        until,
-        owner_id=owner_id,
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    made = tokens.rotate_personal_token(work, token_id, until, owner_id=owner_id)
     _record_event(work, EventKind.TOKEN_ROTATED, made.token)
     return made
 
 
 def _revoke_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> AccessToken:
-    gone = tokens.revoke_personal_token(
-        token_id, owner_id=owner_id, session=work.session, now=work.now
-    )
+    gone = tokens.revoke_personal_token(work, token_id, owner_id=owner_id)
     if gone.revoked_at == work.now:  # Otherwise, the token had already been revoked.
         _record_event(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
-
-
-def _get_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> ResourceToken:
-    return resource_tokens.get_resource_token(
-        holder.namespace, token_id, session=work.session, now=work.now
-    )
-
-
-def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> TokenView:
-    found = resource_tokens.get_revocable_token(
-        holder.namespace, token_id, viewer=get_viewer(work), session=work.session, now=work.now
-    )
-    return found.token
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, token: TokenView) -> None:
@@ -384,5 +363,6 @@ def _build_resource_token(resource_token: ResourceToken) -> ResourceAccessToken:
 def _build_new_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, new_token: NewToken
 ) -> NewResourceAccessToken:
-    fields = _build_fields(_get_resource_token(work, holder, new_token.token.id))
+    found = resource_tokens.get_resource_token(work, holder.namespace, new_token.token.id)
+    fields = _build_fields(found)
     return NewResourceAccessToken.model_validate({**fields, "token": new_token.clear})

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.access.scopes import Scope
 from domain.core.database.paging import MAX_ID
@@ -25,7 +26,7 @@ from domain.oauth.personal_tokens.tokens import (
 )
 from domain.projects.bots import create_bot, find_bot_roles
 from domain.projects.members import check_grantable, lock_members
-from domain.projects.views import Namespace, Viewer
+from domain.projects.views import Namespace, Viewer, get_viewer
 from models import Bot, PersonalAccessToken
 
 #: Texts for the scopes of resource access tokens; the texts in SCOPES are for consent pages.
@@ -92,15 +93,14 @@ def add_bot_roles(
     )
 
 
-def get_resource_token(
-    namespace: Namespace, token_id: int, *, session: Session, now: datetime
-) -> ResourceToken:
+def get_resource_token(work: UnitOfWork, namespace: Namespace, token_id: int) -> ResourceToken:
     """Return a token of this project or group.
 
     Raise NotFoundError if there is no such token.
     """
+    session = work.session
     owner_id = _get_bot_id(namespace, token_id, session=session)
-    token = get_token(token_id, owner_id=owner_id, session=session, now=now)
+    token = get_token(token_id, owner_id=owner_id, session=session, now=work.now)
     return add_bot_roles((token,), namespace, session=session)[0]
 
 
@@ -128,22 +128,20 @@ def create_resource_token(
     return create_personal_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
-def get_revocable_token(
-    namespace: Namespace, token_id: int, *, viewer: Viewer, session: Session, now: datetime
-) -> ResourceToken:
+def get_revocable_token(work: UnitOfWork, namespace: Namespace, token_id: int) -> TokenView:
     """Lock the viewer's role, and return a token that the viewer may rotate and revoke.
 
     Raise NotFoundError if the project or group has no such token. Raise ForbiddenError if the
     viewer may not manage tokens, or if the role of the token is higher than the viewer's role.
     """
-    role = _lock_token_role(namespace, viewer, session=session)
-    token = get_resource_token(namespace, token_id, session=session, now=now)
+    role = _lock_token_role(namespace, get_viewer(work), session=work.session)
+    token = get_resource_token(work, namespace, token_id)
     if token.role is not None and token.role > role:
         raise ForbiddenError(
             f"You cannot rotate or revoke a token with the {token.role.label} role, because your "
             f"role is {role.label}."
         )
-    return token
+    return token.token
 
 
 def _lock_token_role(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:

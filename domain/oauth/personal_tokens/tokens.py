@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.scopes import ADMINISTRATOR_SCOPES, SCOPES, UnknownScopeError, parse_scopes
 from domain.core.database.paging import MAX_ID
 from domain.core.database.rows import update_rows
@@ -181,19 +182,14 @@ def _store_token(
 
 
 def rotate_personal_token(
-    token_id: int,
-    expires_at: datetime | None,
-    *,
-    owner_id: int | None,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
+    work: UnitOfWork, token_id: int, expires_at: datetime | None, *, owner_id: int | None
 ) -> NewToken:
     """Revoke an active token, and return a new token that replaces it.
 
     Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
     user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
     """
+    session, keyring, now = work.session, work.policy(Keyring), work.now
     old = get_token_row(token_id, owner_id=owner_id, session=session)
     family_id = old.family_id or old.id
     _lock_family(family_id, session=session)
@@ -234,14 +230,13 @@ def _lock_family(family_id: int, *, session: Session) -> None:
     )
 
 
-def revoke_token_family(
-    presented: str, *, session: Session, keyring: Keyring, now: datetime
-) -> TokenView | None:
+def revoke_token_family(work: UnitOfWork, presented: str) -> TokenView | None:
     """Revoke the family of a rotated token that is presented for another rotation.
 
     The token was presented twice, so it may have been stolen. Return the presented token. If the
     token was not rotated, return None and change nothing.
     """
+    session, keyring, now = work.session, work.policy(Keyring), work.now
     token = PersonalAccessToken
     digests = keyring.compute_digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
     row = session.scalar(
@@ -270,13 +265,12 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
     return len(revoked.all())
 
 
-def revoke_personal_token(
-    token_id: int, *, owner_id: int | None, session: Session, now: datetime
-) -> TokenView:
+def revoke_personal_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> TokenView:
     """Revoke a token, unless it is already revoked, and return it.
 
     Raise NotFoundError for a token of another user unless `owner_id` is None.
     """
+    session, now = work.session, work.now
     token = get_token_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now

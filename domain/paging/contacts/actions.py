@@ -70,7 +70,8 @@ def find_contact_fields(
 @read_action("contacts.index")
 def list_contacts(work: UnitOfWork, query: ContactQuery) -> ListPage[Contact]:
     """List the contacts of an account."""
-    return _list_contacts(work, _build_user_owner(work), query)
+    found = contacts.list_contacts(_build_user_owner(work), session=work.session)
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @read_action("contacts.show")
@@ -100,15 +101,7 @@ def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> 
 @action("contacts.send_code")
 def send_code(work: UnitOfWork, contact_id: int) -> Contact:
     """Send a new code to a contact that is not confirmed."""
-    keyring = work.policy(Keyring)
-    contacts.send_code(
-        contact_id,
-        _build_user_owner(work),
-        sender_id=work.actor.id,
-        session=work.session,
-        keyring=keyring,
-        now=work.now,
-    )
+    contacts.send_code(work, contact_id, _build_user_owner(work))
     return show_contact(work, contact_id)
 
 
@@ -119,14 +112,8 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
     Raise NotFoundError if you have no such contact, or InvalidError if the code is wrong.
     """
     was_confirmed = show_contact(work, contact_id).confirmed_at is not None
-    confirmed, problem = contacts.confirm_contact(
-        contact_id,
-        given.code,
-        _build_user_owner(work),
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    owner = _build_user_owner(work)
+    confirmed, problem = contacts.confirm_contact(work, contact_id, given.code, owner)
     if problem is not None:
         release_locks(work.session)  # Commits the failed attempt, although the request fails.
         raise InvalidError(problem, field="code")
@@ -187,22 +174,21 @@ def list_channels(
         above = find_group_ids_above(holder, session=work.session)
         found += contacts.list_group_channels(above, session=work.session)
     part = found[query.offset : query.offset + query.page_size]
-    return ListPage(items=_build_channels(work, part), total=len(found))
+    return ListPage(items=_build_channels(work, *part), total=len(found))
 
 
 @read_action("notification_channels.show")
 def show_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
     """Show a channel and its delivery status."""
     found = contacts.get_contact(channel_id, _build_namespace_owner(holder), session=work.session)
-    return _build_channels(work, [found])[0]
+    return _build_channels(work, found)[0]
 
 
 @action("notification_channels.create")
 def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -> Channel:
     """Create a channel."""
-    return _build_channels(
-        work, [_create_contact(work, _build_namespace_owner(holder), new, is_confirmed=True)]
-    )[0]
+    made = _create_contact(work, _build_namespace_owner(holder), new, is_confirmed=True)
+    return _build_channels(work, made)[0]
 
 
 @action("notification_channels.change")
@@ -210,8 +196,8 @@ def change_channel(
     work: UnitOfWork, holder: ProjectOrGroup, channel_id: int, change: ContactChange
 ) -> Channel:
     """Change a channel."""
-    owner = _build_namespace_owner(holder)
-    return _build_channels(work, [_change_contact(work, channel_id, owner, change)])[0]
+    changed = _change_contact(work, channel_id, _build_namespace_owner(holder), change)
+    return _build_channels(work, changed)[0]
 
 
 @action("notification_channels.send_test", command="test")
@@ -229,9 +215,8 @@ def delete_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) ->
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
     check_no_policy_pages(target, holder, session=work.session)
-    return _build_channels(
-        work, [_delete_contact(work, channel_id, _build_namespace_owner(holder))]
-    )[0]
+    gone = _delete_contact(work, channel_id, _build_namespace_owner(holder))
+    return _build_channels(work, gone)[0]
 
 
 def _build_user_owner(work: UnitOfWork) -> ContactOwner:
@@ -242,14 +227,9 @@ def _build_namespace_owner(holder: ProjectOrGroup) -> ContactOwner:
     return ContactOwner(**build_owner_columns(holder))
 
 
-def _build_channels(work: UnitOfWork, contacts: Sequence[Contact]) -> Sequence[Channel]:
+def _build_channels(work: UnitOfWork, *contacts: Contact) -> Sequence[Channel]:
     groups = find_owner_group_paths(contacts, session=work.session)
     return [Channel(**dict(each), group=groups.get(each.group_id)) for each in contacts]
-
-
-def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -> ListPage[Contact]:
-    found = contacts.list_contacts(owner, session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 def _create_contact(
@@ -292,16 +272,9 @@ def _change_contact(
     address = None
     if change.address is not None:
         address = _validate_address(work, present.type, change.address)
+    is_confirmed = owner.user_id is None or work.actor.is_trusted
     changed = contacts.change_contact(
-        contact_id,
-        owner,
-        address=address,
-        label=change.label,
-        is_confirmed=owner.user_id is None or work.actor.is_trusted,
-        authorization_id=None if owner.user_id is None else lock_authorization(work),
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
+        work, contact_id, owner, address=address, label=change.label, is_confirmed=is_confirmed
     )
     if changed != present or address is not None:
         record_contact_event(work, EventKind.CONTACT_CHANGED, EventKind.CHANNEL_CHANGED, changed)
@@ -310,14 +283,7 @@ def _change_contact(
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:
     """Send a test message through the worker, like a page, and wait for its outcome."""
-    message_id = contacts.send_test(
-        contact_id,
-        owner,
-        sender_id=work.actor.id,
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    message_id = contacts.send_test(work, contact_id, owner)
     release_locks(work.session)
     find_outcome = work.policy(ContactFunctions).find_outcome
     end = monotonic() + _TEST_RESULT_TIMEOUT_SECONDS

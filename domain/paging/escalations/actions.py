@@ -99,7 +99,7 @@ def resolve_plan(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> Es
 
     Raise InvalidError if a target cannot be paged, or if a limit is exceeded.
     """
-    steps = resolve_steps(new.named_steps, holder, session=work.session, today=work.now.date())
+    steps = resolve_steps(work, new.named_steps, holder)
     timeout = new.acknowledgement_timeout
     plan = EscalationPlan(
         steps=steps,
@@ -153,9 +153,7 @@ def change_policy(
     present = build_policies([row], session=work.session)[0]
     given = change.given_values
     if "steps" in given:
-        steps = resolve_steps(
-            change.named_steps, holder, session=work.session, today=work.now.date()
-        )
+        steps = resolve_steps(work, change.named_steps, holder)
     else:
         steps = present.plan.steps
     plan = EscalationPlan(

@@ -73,6 +73,7 @@ from domain.paging.escalations.state import (
 )
 from domain.paging.escalations.steps import EscalationPlan, build_direct_step, build_first_progress
 from domain.paging.notifications.paging import cancel_pages, queue_pages, release_critical_pages
+from domain.paging.notifications.policy import PagingSettings
 from domain.paging.silences.muting import find_mutes
 from domain.projects.owners import GroupChain, find_group_chains
 from domain.projects.views import Namespace
@@ -241,10 +242,9 @@ def start_escalations(
     beginnings = StartReasons(
         previous_progress=stories, severity_increased=frozenset(raised), escalated=escalated
     )
-    work = EscalationBatch(
-        alerts=triggered, labels=labels, around=escalation_settings, beginnings=beginnings
-    )
-    take_escalation_steps(running, work, session=session, now=now)
+    paging = escalation_settings.paging
+    batch = _EscalationBatch(triggered, labels, beginnings, paging, session, now)
+    batch.take_steps(running)
 
 
 def _was_created_as_stopped(row: Escalation) -> bool:
@@ -383,8 +383,8 @@ def take_due_steps(
     labels = find_alert_labels(
         [row.alert_id for row in live], session=session, reading=escalation_settings.reading
     )
-    work = EscalationBatch(alerts=alerts, labels=labels, around=escalation_settings)
-    take_escalation_steps(live, work, session=session, now=now)
+    paging = escalation_settings.paging
+    _EscalationBatch(alerts, labels, StartReasons(), paging, session, now).take_steps(live)
     count = len(rows)
     start_escalations(escalated, session=session, now=now, escalation_settings=escalation_settings)
     return count
@@ -399,66 +399,118 @@ def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> No
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class EscalationBatch:
-    """Data of escalations that are decided together, by alert id."""
+@dataclass(frozen=True)
+class _EscalationBatch:
+    """Locked escalations that are decided together, with their data by alert id."""
 
     alerts: Mapping[int, PageableAlert]
     labels: Mapping[int, AlertLabels]
-    around: EscalationSettings
-    beginnings: StartReasons = field(default_factory=StartReasons)
+    beginnings: StartReasons
+    paging: PagingSettings
+    session: Session
+    now: datetime
+    results: DecisionChanges = field(default_factory=DecisionChanges)
 
+    def take_steps(self, rows: Sequence[Escalation]) -> None:
+        """Decide the next actions of active escalations, whose rows the session has locked."""
+        if not rows:
+            return
+        session, now, results = self.session, self.now, self.results
+        planned, plans = self._load_plans(rows)
+        recipients = self._load_recipients(planned, plans)
+        mutes = find_mutes(list(self.labels.values()), moment=now, session=session)
+        pages = _find_pages_of_rounds(planned, session=session)
+        for row in planned:
+            alert = self.alerts[row.alert_id]
+            one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
+            one.start_escalation(self.beginnings)
+            one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
+            row.decided_at = now
+        self._store_changes()
 
-def take_escalation_steps(
-    rows: Sequence[Escalation], work: EscalationBatch, *, session: Session, now: datetime
-) -> None:
-    """Decide the next actions of active escalations, whose rows the session has locked."""
-    if not rows:
-        return
-    results = DecisionChanges()
-    planned, plans = _load_escalation_plans(rows, work, results, session=session, now=now)
-    recipients = _load_recipients(planned, plans, work, session=session, now=now)
-    mutes = find_mutes(list(work.labels.values()), moment=now, session=session)
-    pages = _find_pages_of_rounds(planned, session=session)
-    for row in planned:
-        alert = work.alerts[row.alert_id]
-        one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
-        one.start_escalation(work.beginnings)
-        one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
-        row.decided_at = now
-    _store_changes(results, work, session=session, now=now)
+    def _load_plans(
+        self, rows: Sequence[Escalation]
+    ) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
+        """Return the escalations to decide, and their plans by policy id.
 
+        An escalation whose policy no longer applies starts again with another policy, or ends.
+        """
+        session = self.session
+        policies = _load_policies({row.policy_id for row in rows}, session=session)
+        of_groups = {each.id for each in policies.values() if each.group_id is not None}
+        concerned = {row.project_id for row in rows if row.policy_id in of_groups}
+        used = find_group_chains(concerned, session=session) if concerned else {}
+        gone = [
+            row
+            for row in rows
+            if row.policy_id not in policies
+            or (
+                row.policy_id in of_groups
+                and not _is_policy_inherited(used.get(row.project_id), row, policies)
+            )
+        ]
+        if gone:
+            restarted = self._choose_new_policies(gone)
+            policies |= _load_policies({row.policy_id for row in restarted}, session=session)
+            rows = [*(row for row in rows if row not in gone), *restarted]
+        return rows, {each.id: NamedPlan(each.name, build_plan(each)) for each in policies.values()}
 
-def _load_escalation_plans(
-    rows: Sequence[Escalation],
-    work: EscalationBatch,
-    results: DecisionChanges,
-    *,
-    session: Session,
-    now: datetime,
-) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
-    """Return the escalations to decide, and their plans by policy id.
+    def _load_recipients(
+        self, rows: Sequence[Escalation], plans: Mapping[int | None, NamedPlan]
+    ) -> RecipientLookup:
+        session, sends_mail = self.session, self.paging.sends_mail
+        wanted: dict[tuple[Namespace, bool], set[EscalationPlan]] = {}
+        for row in rows:
+            alert = self.alerts[row.alert_id]
+            key = alert.project, alert.is_critical
+            wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
+            if row.answered_by_id is not None:
+                wanted[key].add(EscalationPlan((build_direct_step(row.answered_by_id),)))
+        found = load_recipients(wanted, sends_mail=sends_mail, session=session, now=self.now)
+        own = {row.policy_id: plans[row.policy_id].plan for row in rows}
+        return replace(found, turns=lock_round_robin_turns(own, session=session))
 
-    An escalation whose policy no longer applies starts again with another policy, or ends.
-    """
-    policies = _load_policies({row.policy_id for row in rows}, session=session)
-    of_groups = {each.id for each in policies.values() if each.group_id is not None}
-    concerned = {row.project_id for row in rows if row.policy_id in of_groups}
-    used = find_group_chains(concerned, session=session) if concerned else {}
-    gone = [
-        row
-        for row in rows
-        if row.policy_id not in policies
-        or (
-            row.policy_id in of_groups
-            and not _is_policy_inherited(used.get(row.project_id), row, policies)
-        )
-    ]
-    if gone:
-        restarted = _choose_new_policies(gone, work, results, session=session, now=now)
-        policies |= _load_policies({row.policy_id for row in restarted}, session=session)
-        rows = [*(row for row in rows if row not in gone), *restarted]
-    return rows, {each.id: NamedPlan(each.name, build_plan(each)) for each in policies.values()}
+    def _choose_new_policies(self, rows: Sequence[Escalation]) -> Sequence[Escalation]:
+        """Choose new policies for escalations without one; return the restarted escalations.
+
+        Restarted escalations are new rows, since pages of the previous policy do not count for
+        steps of the new policy.
+        """
+        session, results, restarted = self.session, self.results, list[Escalation]()
+        routing = load_routing({row.project_id for row in rows}, session=session)
+        for row in rows:
+            alert = self.alerts[row.alert_id]
+            if EscalationState(row.state) is EscalationState.EXHAUSTED:
+                # All steps were taken, and the time to respond is over.
+                ended = get_next_state(EscalationState.EXHAUSTED, EscalationEvent.NO_ANSWER)
+                row.state, row.next_at = ended.value, None
+                results.unanswered.append(alert)
+                continue
+            labels = self.labels.get(row.alert_id)
+            choice = routing[row.project_id].choose_policy(labels) if labels else PolicyChoice()
+            restarted.append(_restart_escalation(row, alert, choice, now=self.now))
+            note = _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE
+            results.add_note(row.alert_id, note)
+            if choice.policy_id is None:
+                results.unreached.append(alert)
+            session.delete(row)
+        session.flush()  # An alert can have only one escalation, so delete the old rows first.
+        session.add_all(restarted)
+        session.flush()  # Page keys contain the ids of escalations.
+        return [row for row in restarted if row.policy_id is not None]
+
+    def _store_changes(self) -> None:
+        session, now, results, paging = self.session, self.now, self.results, self.paging
+        session.flush()  # Store the rows before statements that bypass the session's objects.
+        queue_pages(results.pages, session=session, now=now)
+        if results.paged:
+            session.execute(insert_rows(EscalationPage), results.paged)
+        add_activity_entries(results.entries, session=session, now=now)
+        for alerts, failure in (
+            (results.unreached, NOBODY_REACHED),
+            (results.unanswered, NOBODY_RESPONDED),
+        ):
+            notify_of_paging_failure(alerts, failure, paging, session=session, now=now)
 
 
 def _is_policy_inherited(
@@ -466,27 +518,6 @@ def _is_policy_inherited(
 ) -> bool:
     """Return whether the policy belongs to a group that still contains the escalation's project."""
     return group_chain is not None and group_chain.owns_row(policies[row.policy_id])
-
-
-def _load_recipients(
-    rows: Sequence[Escalation],
-    plans: Mapping[int | None, NamedPlan],
-    work: EscalationBatch,
-    *,
-    session: Session,
-    now: datetime,
-) -> RecipientLookup:
-    wanted: dict[tuple[Namespace, bool], set[EscalationPlan]] = {}
-    for row in rows:
-        alert = work.alerts[row.alert_id]
-        key = alert.project, alert.is_critical
-        wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
-        if row.answered_by_id is not None:
-            wanted[key].add(EscalationPlan((build_direct_step(row.answered_by_id),)))
-    sends_mail = work.around.paging.sends_mail
-    found = load_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
-    own = {row.policy_id: plans[row.policy_id].plan for row in rows}
-    return replace(found, turns=lock_round_robin_turns(own, session=session))
 
 
 def _load_policies(
@@ -513,43 +544,6 @@ def _find_pages_of_rounds(
     return found
 
 
-def _choose_new_policies(
-    rows: Sequence[Escalation],
-    work: EscalationBatch,
-    results: DecisionChanges,
-    *,
-    session: Session,
-    now: datetime,
-) -> Sequence[Escalation]:
-    """Choose new policies for escalations without a policy; return the restarted escalations.
-
-    Restarted escalations are new rows, since pages of the previous policy do not count for steps of
-    the new policy.
-    """
-    restarted: list[Escalation] = []
-    routing = load_routing({row.project_id for row in rows}, session=session)
-    for row in rows:
-        if EscalationState(row.state) is EscalationState.EXHAUSTED:
-            # All steps were taken, and the time to respond is over.
-            row.state, row.next_at = (
-                get_next_state(EscalationState.EXHAUSTED, EscalationEvent.NO_ANSWER).value,
-                None,
-            )
-            results.unanswered.append(work.alerts[row.alert_id])
-            continue
-        labels = work.labels.get(row.alert_id)
-        choice = routing[row.project_id].choose_policy(labels) if labels else PolicyChoice()
-        restarted.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
-        results.add_note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
-        if choice.policy_id is None:
-            results.unreached.append(work.alerts[row.alert_id])
-        session.delete(row)
-    session.flush()  # An alert can have only one escalation, so delete the old rows first.
-    session.add_all(restarted)
-    session.flush()  # Page keys contain the ids of escalations.
-    return [row for row in restarted if row.policy_id is not None]
-
-
 def _restart_escalation(
     escalation: Escalation, alert: PageableAlert, choice: PolicyChoice, *, now: datetime
 ) -> Escalation:
@@ -561,16 +555,3 @@ def _restart_escalation(
             EscalationState(escalation.state), EscalationEvent.POLICY_GONE
         ).value
     return row
-
-
-def _store_changes(
-    results: DecisionChanges, work: EscalationBatch, *, session: Session, now: datetime
-) -> None:
-    session.flush()  # Store the rows before statements that bypass the session's objects.
-    queue_pages(results.pages, session=session, now=now)
-    if results.paged:
-        session.execute(insert_rows(EscalationPage), results.paged)
-    add_activity_entries(results.entries, session=session, now=now)
-    paging = work.around.paging
-    notify_of_paging_failure(results.unreached, NOBODY_REACHED, paging, session=session, now=now)
-    notify_of_paging_failure(results.unanswered, NOBODY_RESPONDED, paging, session=session, now=now)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import false, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.users import ERASED
 from domain.alerts.reading.text import replace_unstorable_characters
@@ -141,13 +142,14 @@ def _build_choice_targets(
 
 
 def resolve_steps(
-    steps: Sequence[NamedStep], holder: ProjectOrGroup, *, session: Session, today: date
+    work: UnitOfWork, steps: Sequence[NamedStep], holder: ProjectOrGroup
 ) -> tuple[Step, ...]:
     """Convert steps with named targets to steps with target ids.
 
     Raise InvalidError if a target does not exist.
     """
     wanted = [each for step in steps for each in step.targets]
+    session, today = work.session, work.now.date()
     found = resolve_targets(wanted, holder, field="steps", session=session, today=today)
     return tuple(
         Step(

@@ -163,9 +163,13 @@ AnyEntity = TypeVar("AnyEntity", bound=ExportEntity)
 class EntityReader:
     """Validates entities, and collects the reasons why entities are skipped."""
 
-    def __init__(self, skipped_entities: list[SkippedEntity]) -> None:
-        """Initialize the reader with a list that collects skipped entities."""
-        self.left_out = skipped_entities
+    def __init__(self) -> None:
+        """Begin without skipped entities."""
+        self.skipped: list[SkippedEntity] = []
+
+    def skip_entity(self, kind: str, name: str, reason: str) -> None:
+        """Record an entity that is not imported."""
+        self.skipped.append(SkippedEntity(kind=kind, name=name, reason=reason))
 
     def validate_entities(
         self, schema: type[AnyEntity], values: Iterable[object], kind: str
@@ -176,13 +180,7 @@ class EntityReader:
             try:
                 found.append(schema.model_validate(value))
             except ValidationError as error:
-                self.left_out.append(
-                    SkippedEntity(
-                        kind=kind,
-                        name=find_entity_name(value),
-                        reason=_format_validation_error(error),
-                    )
-                )
+                self.skip_entity(kind, find_entity_name(value), _format_validation_error(error))
         return found
 
 

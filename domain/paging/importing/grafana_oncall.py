@@ -32,7 +32,6 @@ from domain.paging.importing.plan import (
     ImportedStep,
     ImportedUser,
     ImportPlan,
-    SkippedEntity,
     build_daily_restriction,
     build_week_restrictions,
     compute_offset_from_monday,
@@ -107,7 +106,7 @@ class _ChainConversion:
     """Converts the steps of an escalation chain."""
 
     chain: _ExportedChain
-    left_out: list[SkippedEntity]
+    read: EntityReader
     after: timedelta = timedelta()
     repeats: int = 0
     steps: list[ImportedStep] = field(default_factory=list)
@@ -130,17 +129,14 @@ class _ChainConversion:
                 step.type, f"Unsupported step: {step.type or '(none)'}."
             )
             name = f"{self.chain.name}: step {number}"
-            self.left_out.append(SkippedEntity(kind="step", name=name, reason=reason))
+            self.read.skip_entity("step", name, reason)
 
 
 def _convert_chain(
-    chain: _ExportedChain,
-    steps: Sequence[_ExportedPolicy],
-    default: str,
-    skipped_entities: list[SkippedEntity],
+    chain: _ExportedChain, steps: Sequence[_ExportedPolicy], default: str, read: EntityReader
 ) -> ImportedPolicy:
     """Convert an escalation chain to a policy with the supported steps."""
-    walk = _ChainConversion(chain=chain, left_out=skipped_entities)
+    walk = _ChainConversion(chain=chain, read=read)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
         walk.convert_step(number, step)
@@ -208,7 +204,7 @@ class _ExportedSchedule(ExportEntity):
 def _convert_schedule(
     schedule: _ExportedSchedule,
     shifts: Mapping[str, _ExportedShift],
-    skipped_entities: list[SkippedEntity],
+    read: EntityReader,
     *,
     now: datetime,
 ) -> ImportedSchedule | None:
@@ -216,7 +212,7 @@ def _convert_schedule(
     if schedule.type == "ical":
         calendar = schedule.ical_url_primary[:200]
         reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
-        skipped_entities.append(SkippedEntity(kind="schedule", name=schedule.name, reason=reason))
+        read.skip_entity("schedule", schedule.name, reason)
         return None
     notes = list[str]()
     if schedule.ical_url_overrides:
@@ -232,7 +228,7 @@ def _convert_schedule(
                 rotations += _convert_rotations(shift, place, notes, now)
         except (InvalidError, ValueError, OverflowError) as error:
             name = f"{schedule.name}: {shift.name if shift and shift.name else key}"
-            skipped_entities.append(SkippedEntity(kind="rotation", name=name, reason=str(error)))
+            read.skip_entity("rotation", name, str(error))
     return ImportedSchedule(
         key=schedule.id,
         team=schedule.team_id or None,
@@ -411,8 +407,8 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
 
     Raise InvalidError if the documents are not an export of Grafana OnCall.
     """
-    given, left_out = _group_by_list(documents)
-    read = EntityReader(left_out)
+    read = EntityReader()
+    given = _group_by_list(documents, read)
     schedules = read.validate_entities(_ExportedSchedule, given["schedules"], "schedule")
     shifts = {
         each.id: each
@@ -423,12 +419,12 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
     integrations = read.validate_entities(
         _ExportedIntegration, given["integrations"], "integration"
     )
-    default = _find_default_chain(integrations, chains, left_out)
+    default = _find_default_chain(integrations, chains, read)
     _record_skipped_routes(
-        read.validate_entities(_ExportedRoute, given["routes"], "route"), integrations, left_out
+        read.validate_entities(_ExportedRoute, given["routes"], "route"), integrations, read
     )
-    planned = [_convert_schedule(each, shifts, left_out, now=now) for each in schedules]
-    sources = [_convert_integration(each, left_out) for each in integrations]
+    planned = [_convert_schedule(each, shifts, read, now=now) for each in schedules]
+    sources = [_convert_integration(each, read) for each in integrations]
     return ImportPlan(
         teams={
             each.id: each.name
@@ -439,32 +435,27 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
             for each in read.validate_entities(_ExportedUser, given["users"], "user")
         ],
         schedules=[each for each in planned if each is not None],
-        policies=[_convert_chain(each, steps, default, left_out) for each in chains],
+        policies=[_convert_chain(each, steps, default, read) for each in chains],
         integrations=[each for each in sources if each is not None],
-        left_out=left_out,
+        left_out=read.skipped,
     )
 
 
 def _group_by_list(
-    documents: Iterable[ExportDocument],
-) -> tuple[Mapping[str, list[object]], list[SkippedEntity]]:
+    documents: Iterable[ExportDocument], read: EntityReader
+) -> Mapping[str, list[object]]:
     given: dict[str, list[object]] = {kind: [] for kind in _LIST_NAMES}
-    left_out: list[SkippedEntity] = []
     for document in documents:
         for kind, value in _find_lists(document):
             if kind in given:
                 given[kind] += list_items(value)
             elif kind in _UNSUPPORTED_LISTS and (count := len(list_items(value))):
-                left_out.append(
-                    SkippedEntity(
-                        kind=kind, name=f"{count} in total", reason=_UNSUPPORTED_LISTS[kind]
-                    )
-                )
+                read.skip_entity(kind, f"{count} in total", _UNSUPPORTED_LISTS[kind])
     if not any(given.values()):
         kinds = ", ".join(_LIST_NAMES)
         message = f"This is not an export of Grafana OnCall. It has none of the lists {kinds}."
         raise InvalidError(message)
-    return given, left_out
+    return given
 
 
 def _find_lists(document: ExportDocument) -> Iterable[tuple[str, object]]:
@@ -487,7 +478,7 @@ def _convert_user(user: _ExportedUser) -> ImportedUser:
 def _find_default_chain(
     integrations: Sequence[_ExportedIntegration],
     chains: Sequence[_ExportedChain],
-    skipped_entities: list[SkippedEntity],
+    read: EntityReader,
 ) -> str:
     """Return the key of the chain that most integrations use; record the other integrations."""
     names = {each.id: each.name for each in chains}
@@ -505,14 +496,14 @@ def _find_default_chain(
                 f"Its alerts went to {names[chain]}, but the default policy is {names[default]}. "
                 "Add a route with conditions on severity, environment, service and labels."
             )
-            skipped_entities.append(SkippedEntity(kind="route", name=name, reason=reason))
+            read.skip_entity("route", name, reason)
     return default
 
 
 def _record_skipped_routes(
     routes: Sequence[_ExportedRoute],
     integrations: Sequence[_ExportedIntegration],
-    skipped_entities: list[SkippedEntity],
+    read: EntityReader,
 ) -> None:
     names = {each.id: each.name for each in integrations}
     for route in routes:
@@ -522,17 +513,15 @@ def _record_skipped_routes(
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
-            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            read.skip_entity("route", name[:200], reason)
 
 
 def _convert_integration(
-    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
+    integration: _ExportedIntegration, read: EntityReader
 ) -> ImportedIntegration | None:
     if integration.type in _TYPES_WITHOUT_HTTP:
         reason = f"The type {integration.type} does not receive alerts by HTTP."
-        skipped_entities.append(
-            SkippedEntity(kind="integration", name=integration.name, reason=reason)
-        )
+        read.skip_entity("integration", integration.name, reason)
         return None
     is_metrics = integration.type in _ALERTMANAGER_TYPES
     note = f"Its type was {integration.type}. Add a mapping if its payload has other fields."

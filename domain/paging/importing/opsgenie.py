@@ -30,7 +30,6 @@ from domain.paging.importing.plan import (
     ImportedStep,
     ImportedUser,
     ImportPlan,
-    SkippedEntity,
     build_week_restrictions,
     compute_offset_from_monday,
     merge_restrictions,
@@ -139,7 +138,7 @@ class _ScheduleFile(ExportEntity):
 
 
 def _convert_schedule(
-    file: _ScheduleFile, skipped_entities: list[SkippedEntity], *, now: datetime
+    file: _ScheduleFile, read: EntityReader, *, now: datetime
 ) -> ImportedSchedule:
     """Convert a schedule with its supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
@@ -150,9 +149,7 @@ def _convert_schedule(
         try:
             rotations.append(_convert_rotation(each, name, place, notes, now))
         except (InvalidError, ValueError, OverflowError) as error:
-            skipped_entities.append(
-                SkippedEntity(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
-            )
+            read.skip_entity("rotation", f"{found.name}: {name}", str(error))
     if found.enabled is False:
         notes.append("The schedule was disabled. Here, it is active.")
     return ImportedSchedule(
@@ -295,7 +292,7 @@ def _convert_escalation(
     escalation: _ExportedEscalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
-    skipped_entities: list[SkippedEntity],
+    read: EntityReader,
 ) -> ImportedPolicy:
     """Convert an escalation to a policy with the supported rules, ordered by delay."""
     steps, notes = [], list[str]()
@@ -304,7 +301,7 @@ def _convert_escalation(
             steps.append(_convert_rule(rule, number, members, notes))
         except InvalidError as error:
             name = f"{escalation.name}: rule {number}"
-            skipped_entities.append(SkippedEntity(kind="step", name=name, reason=str(error)))
+            read.skip_entity("step", name, str(error))
     repeat = escalation.repeat or _ExportedRepeat()
     count = repeat.count or 0
     if count > _MAX_REPEATS:
@@ -428,8 +425,8 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
 
     Raise InvalidError if the documents are not a backup of Opsgenie.
     """
-    given, left_out = _group_by_kind(documents)
-    read = EntityReader(left_out)
+    read = EntityReader()
+    given = _group_by_kind(documents, read)
     teams = read.validate_entities(_TeamFile, given["teams"], "team")
     schedules = read.validate_entities(_ScheduleFile, given["schedules"], "schedule")
     escalations = read.validate_entities(_ExportedEscalation, given["escalations"], "policy")
@@ -438,23 +435,23 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
     }
-    defaults = _find_default_escalations(teams, left_out)
+    defaults = _find_default_escalations(teams, read)
     sources = [
-        each for one in integrations if (each := _convert_integration(one.integration, left_out))
+        each for one in integrations if (each := _convert_integration(one.integration, read))
     ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_convert_users(read.validate_entities(_UserFile, given["users"], "user"), left_out),
-        schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
-        policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
+        users=_convert_users(read.validate_entities(_UserFile, given["users"], "user"), read),
+        schedules=[_convert_schedule(each, read, now=now) for each in schedules],
+        policies=[_convert_escalation(each, members, defaults, read) for each in escalations],
         integrations=sources,
-        left_out=left_out,
+        left_out=read.skipped,
     )
 
 
 def _group_by_kind(
-    documents: Iterable[ExportDocument],
-) -> tuple[Mapping[str, list[object]], list[SkippedEntity]]:
+    documents: Iterable[ExportDocument], read: EntityReader
+) -> Mapping[str, list[object]]:
     given: dict[str, list[object]] = {kind: [] for kind in _ENTITY_KINDS}
     others: dict[str, list[str]] = {}
     for document in documents:
@@ -469,11 +466,10 @@ def _group_by_kind(
             f"{', '.join(_ENTITY_KINDS)} with JSON files."
         )
         raise InvalidError(message)
-    return given, [
-        SkippedEntity(kind=kind, name=name[:100], reason=_UNSUPPORTED_KINDS[kind])
-        for kind, names in sorted(others.items())
-        for name in names
-    ]
+    for kind, names in sorted(others.items()):
+        for name in names:
+            read.skip_entity(kind, name[:100], _UNSUPPORTED_KINDS[kind])
+    return given
 
 
 def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
@@ -489,14 +485,12 @@ def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
                 yield kind, each
 
 
-def _convert_users(
-    user_files: Iterable[_UserFile], skipped_entities: list[SkippedEntity]
-) -> list[ImportedUser]:
+def _convert_users(user_files: Iterable[_UserFile], read: EntityReader) -> list[ImportedUser]:
     users = []
     for user in (each.user for each in user_files):
         if user.blocked:
             reason = "The account is blocked."
-            skipped_entities.append(SkippedEntity(kind="user", name=user.username, reason=reason))
+            read.skip_entity("user", user.username, reason)
             continue
         name = user.username.partition("@")[0]
         email = user.username if "@" in user.username else ""
@@ -504,9 +498,7 @@ def _convert_users(
     return users
 
 
-def _find_default_escalations(
-    teams: Sequence[_TeamFile], skipped_entities: list[SkippedEntity]
-) -> frozenset[str]:
+def _find_default_escalations(teams: Sequence[_TeamFile], read: EntityReader) -> frozenset[str]:
     """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
     for team in teams:
@@ -522,21 +514,19 @@ def _find_default_escalations(
             if rule.isDefault:
                 reason = "Its alerts go to no escalation. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
-            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            read.skip_entity("route", name[:200], reason)
     return frozenset(found)
 
 
 def _convert_integration(
-    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
+    integration: _ExportedIntegration, read: EntityReader
 ) -> ImportedIntegration | None:
     if integration.type in _TYPES_WITHOUT_HTTP:
         reason = (
             f"The type {integration.type} does not receive alerts by HTTP. To send messages "
             "elsewhere, add a channel or a webhook to the project."
         )
-        skipped_entities.append(
-            SkippedEntity(kind="integration", name=integration.name, reason=reason)
-        )
+        read.skip_entity("integration", integration.name, reason)
         return None
     is_metrics = integration.type in _ALERTMANAGER_TYPES
     note = (

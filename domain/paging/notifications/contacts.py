@@ -15,7 +15,8 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.access.authorizations import has_live_access
+from domain.access.actor import UnitOfWork
+from domain.access.authorizations import has_live_access, lock_authorization
 from domain.accounts.message_limits import CONTACT_MESSAGE_LIMIT, LimitedMessage, count_message
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
@@ -170,17 +171,14 @@ def create_contact(
     return build_contact(row)
 
 
-def change_contact(  # noqa: PLR0913 - the fields that can change
+def change_contact(
+    work: UnitOfWork,
     contact_id: int,
     owner: ContactOwner,
     *,
     address: ContactAddress | None,
     label: str | None,
     is_confirmed: bool,
-    authorization_id: int | None,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
 ) -> Contact:
     """Change the address or the label of a contact; None keeps the current value.
 
@@ -188,10 +186,9 @@ def change_contact(  # noqa: PLR0913 - the fields that can change
     InvalidError for a label that is too long. Raise ConflictError if the owner already has a
     contact with this address.
     """
-    get_contact_row(contact_id, owner, session=session)
-    row = session.scalars(
-        select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
-    ).one()
+    session, keyring, now = work.session, work.policy(Keyring), work.now
+    authorization_id = None if owner.user_id is None else lock_authorization(work)
+    row = _lock_contact_row(contact_id, owner, session=session)
     _check_not_account_email(row)
     kept_label = "" if row.label == row.shown_address else row.label
     if address is not None and not _has_address(row, address, keyring):
@@ -329,6 +326,12 @@ def get_contact_row(contact_id: int, owner: ContactOwner, *, session: Session) -
     return row
 
 
+def _lock_contact_row(contact_id: int, owner: ContactOwner, *, session: Session) -> ContactRow:
+    get_contact_row(contact_id, owner, session=session)
+    locked = select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
+    return session.scalars(locked).one()
+
+
 def _list_contact_rows(owner: ContactOwner, *, session: Session) -> Sequence[ContactRow]:
     return session.scalars(
         select(ContactRow).where(*_is_owned_by(owner)).order_by(ContactRow.id)
@@ -343,72 +346,49 @@ def _is_owned_by(owner: ContactOwner) -> tuple[ColumnElement[bool], ...]:
     return (ContactRow.project_id == owner.project_id,)
 
 
-def send_code(
-    contact_id: int,
-    owner: ContactOwner,
-    *,
-    sender_id: int | None,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> int:
+def send_code(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
     """Send a new code to an unconfirmed contact; return the id of the message.
 
     Raise NotFoundError if there is no such contact, or InvalidError if it is already confirmed.
     """
-    row = get_contact_row(contact_id, owner, session=session)
+    row = get_contact_row(contact_id, owner, session=work.session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
     if not get_contact_type(row.type).is_entered:
         message = "Turn on notifications again in the browser of this device."
         raise InvalidError(message, field="contact")
-    _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
-    row.code_ciphertext = keyring.encrypt(generate_random_letters("0123456789", _CODE_DIGITS))
-    row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
-    return queue_message(row.id, MessageKind.CODE, session=session, now=now)
+    _claim_contact_sending(work, row, owner)
+    code = generate_random_letters("0123456789", _CODE_DIGITS)
+    row.code_ciphertext = work.policy(Keyring).encrypt(code)
+    row.code_expires_at, row.code_tries = work.now + _CODE_LIFETIME, 0
+    return queue_message(row.id, MessageKind.CODE, session=work.session, now=work.now)
 
 
-def send_test(
-    contact_id: int,
-    owner: ContactOwner,
-    *,
-    sender_id: int | None,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> int:
+def send_test(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
     """Send a test message to a confirmed contact; return the id of the message.
 
     Raise NotFoundError if there is no such contact, or InvalidError if it is not confirmed.
     """
-    row = get_contact_row(contact_id, owner, session=session)
+    row = get_contact_row(contact_id, owner, session=work.session)
     if row.confirmed_at is None:
         message = "Confirm the contact first. Until then, only confirmation codes are sent to it."
         raise InvalidError(message, field="contact")
-    _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
-    return queue_message(row.id, MessageKind.TEST, session=session, now=now)
+    _claim_contact_sending(work, row, owner)
+    return queue_message(row.id, MessageKind.TEST, session=work.session, now=work.now)
 
 
-def _claim_contact_sending(
-    row: ContactRow,
-    owner: ContactOwner,
-    sender_id: int | None,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> None:
+def _claim_contact_sending(work: UnitOfWork, row: ContactRow, owner: ContactOwner) -> None:
     try:
-        address = keyring.decrypt(row.address_ciphertext or "")
+        address = work.policy(Keyring).decrypt(row.address_ciphertext or "")
     except UndecipherableError:
         # The contact is the account's own address, or its address cannot be decrypted.
         address = f"contact {row.id}"
     sending = LimitedMessage(
         recipient=address,
-        sender_id=sender_id,
+        sender_id=work.actor.id,
         place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
     )
-    count_message(CONTACT_MESSAGE_LIMIT, sending, session=session, keyring=keyring, now=now)
+    count_message(work, CONTACT_MESSAGE_LIMIT, sending)
 
 
 def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int:
@@ -433,27 +413,18 @@ def detach_from_application(contact_id: int, *, session: Session) -> None:
 
 
 def confirm_contact(
-    contact_id: int,
-    code: str,
-    owner: ContactOwner,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
+    work: UnitOfWork, contact_id: int, code: str, owner: ContactOwner
 ) -> tuple[Contact, str | None]:
     """Confirm a contact with its code; return the contact, and a problem with the code or None.
 
     The problem is returned instead of raised, so that the failed attempt is stored.
     """
-    get_contact_row(contact_id, owner, session=session)
-    row = session.scalars(
-        select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
-    ).one()
+    row = _lock_contact_row(contact_id, owner, session=work.session)
     if row.confirmed_at is not None:
         return build_contact(row), None
-    problem = _find_code_problem(row, code, keyring=keyring, now=now)
+    problem = _find_code_problem(row, code, keyring=work.policy(Keyring), now=work.now)
     if problem is None:
-        row.confirmed_at, row.code_ciphertext, row.code_expires_at = now, None, None
+        row.confirmed_at, row.code_ciphertext, row.code_expires_at = work.now, None, None
     return build_contact(row), problem
 
 

@@ -142,23 +142,6 @@ def _is_claimed_by(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
     return Contact.id == claim.contact_id, Contact.claim == claim.number
 
 
-def _lock_contact(*which: ColumnElement[bool], session: Session) -> Contact | None:
-    """Lock the recipient of a contact, and then the contact.
-
-    Return None if the contact was deleted.
-    """
-    found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
-    if found is None:
-        return None
-    is_theirs = (
-        PageRecipient.contact_id == found.id
-        if found.user_id is None
-        else PageRecipient.user_id == found.user_id
-    )
-    session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
-    return session.scalar(select(Contact).where(*which).with_for_update())
-
-
 def take_next_message(
     claim: ContactClaim,
     policy: PagingSettings,
@@ -172,14 +155,13 @@ def take_next_message(
     Release the claim and return None if there is nothing to send. Raise UnusableAddressError if the
     address cannot be decrypted, or if the contact is a device that has ended its subscription.
     """
-    contact = _lock_contact(*_is_claimed_by(claim), session=session)
-    if contact is None:
+    queue = _lock_contact(*_is_claimed_by(claim), session=session, now=now)
+    if queue is None:
         return None
-    while messages := _find_next_messages(contact, session=session, now=now):
-        _cancel_blocked_pages(contact, messages, policy, session=session, now=now)
-        content = _build_content(
-            contact, messages, policy, session=session, keyring=keyring, now=now
-        )
+    contact = queue.contact
+    while messages := queue.find_next_messages():
+        queue.cancel_blocked_pages(messages, policy)
+        content = queue.build_content(messages, policy, keyring)
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
             attempt_id = messages[0].attempt_id
@@ -187,7 +169,7 @@ def take_next_message(
                 each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
             return ContactMessage(
                 type=get_contact_type(contact.type),
-                address=_get_address(contact, session=session, keyring=keyring),
+                address=queue.get_address(keyring),
                 content=content,
                 message_ids=tuple(each.id for each in messages),
                 attempt_id=attempt_id or messages[0].id,
@@ -195,154 +177,23 @@ def take_next_message(
                 tries=contact.tries + 1,
                 created_at=messages[0].created_at,
             )
-        _fail_pages_without_content(messages, session=session, now=now)
-        _end_empty_messages(contact, messages, session=session, now=now)
-    contact.claimed_until = None
-    contact.next_try_at = _find_next_delayed_time(contact, session=session, now=now)
+        queue.end_empty_messages(messages)
+    contact.claimed_until, contact.next_try_at = None, queue.find_next_delayed_time()
     return None
-
-
-def _find_next_messages(
-    contact: Contact, *, session: Session, now: datetime
-) -> Sequence[PageMessage]:
-    """Return the messages to send next: a code or test, all messages about alerts, or a notice.
-
-    Messages of an attempt that may have succeeded are sent again unchanged, without later messages.
-    """
-    waiting = _list_waiting_messages(contact, session=session, now=now)
-    pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
-    notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
-    alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED_KINDS]
-    unknown = next((each.attempt_id for each in pages if each.attempt_id is not None), None)
-    attempted = [each for each in pages if unknown is not None and each.attempt_id == unknown]
-    return alone[:1] or attempted or pages or notices[:1]
-
-
-def _cancel_blocked_pages(
-    contact: Contact,
-    messages: Sequence[PageMessage],
-    policy: PagingSettings,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    """Cancel or hold the pages of messages that may not be sent now.
-
-    All pages of the messages are checked together.
-    """
-    batches = sorted({each.batch_id for each in messages if each.batch_id is not None})
-    if not batches:
-        return
-    recipient = find_contact_recipient(contact, session=session)
-    if recipient is None:
-        return
-    clear_stale_holds(batches, session=session)
-    # Held pages of a batch are queued again in another batch, so these messages no longer contain
-    # them.
-    which = Page.batch_id.in_(batches), Page.held_by.is_(None)
-    verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
-    by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
-    reason = apply_check_results(verdicts, recipient, by=by, session=session, now=now)
-    if reason is not None:
-        for each in messages:
-            each.cancelled_because = reason
-
-
-def _end_empty_messages(
-    contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
-) -> None:
-    """End messages without content; canceled messages are counted separately."""
-    for event, is_cancelled in (
-        (MessageEvent.NOTHING_TO_SAY, False),
-        (MessageEvent.NOT_ALLOWED, True),
-    ):
-        some = [
-            each
-            for each in messages
-            if bool(each.cancelled_because) is is_cancelled
-            # A notice about muted alerts is due later.
-            and (each.due_at is None or each.due_at <= now)
-        ]
-        _end_messages(contact, some, get_message_state_after(event), session=session, now=now)
-
-
-def _fail_pages_without_content(
-    messages: Sequence[PageMessage], *, session: Session, now: datetime
-) -> None:
-    """Mark pages in messages without content as failed, so that their escalations do not wait."""
-    batches = [each.batch_id for each in messages if each.batch_id is not None]
-    if batches:
-        of_batches = Page.batch_id.in_(batches)
-        record_pages_failed(PageEvent.ALL_FAILED, of_batches, session=session, now=now)
-
-
-def _build_content(
-    contact: Contact,
-    messages: Sequence[PageMessage],
-    policy: PagingSettings,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> MessageContent | None:
-    first = messages[0]
-    kind = MessageKind(first.kind)
-    if kind in RETRIED_KINDS and not _is_owner_active(contact, session=session):
-        return None
-    if kind is MessageKind.PAGE:
-        return build_page_content(contact, messages, policy, session=session, now=now)
-    if kind is MessageKind.NOTICE:
-        return _build_notice_content(first, policy, session=session, now=now)
-    if kind is MessageKind.TEST:
-        return build_test_content(contact, policy)
-    return build_code_content(contact, policy, keyring=keyring, now=now)
-
-
-def _build_notice_content(
-    message: PageMessage, policy: PagingSettings, *, session: Session, now: datetime
-) -> MessageContent | None:
-    """Return the content of a notice, or None if the notice may not be sent now."""
-    why = find_notice_block(
-        message.about, policy.find_holds, parser_settings=policy.reading, session=session, now=now
-    )
-    if why is not None:
-        if why.waits:
-            message.due_at = now + _MUTED_NOTICE_CHECK_INTERVAL
-        else:
-            message.cancelled_because = why.reason
-        return None
-    return MessageContent(subject=message.subject or "", text=message.text or "", is_alarm=True)
-
-
-def _is_owner_active(contact: Contact, *, session: Session) -> bool:
-    """Return whether a contact belongs to a project or group, or to an active user."""
-    state = select(User.state).where(User.id == contact.user_id)
-    return contact.user_id is None or session.scalar(state) == ACTIVE
-
-
-def _get_address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
-    if contact.address_ciphertext is None:
-        return session.scalar(select(User.email).where(User.id == contact.user_id)) or ""
-    if contact.confirmed_at is None and not get_contact_type(contact.type).is_entered:
-        raise UnusableAddressError(SUBSCRIPTION_ENDED)
-    try:
-        return keyring.decrypt(contact.address_ciphertext)
-    except UndecipherableError as error:
-        message = "its address was encrypted with a SECRET_KEY that is no longer known"
-        raise UnusableAddressError(SendProblem(message)) from error
 
 
 def record_message_sent(
     claim: ContactClaim, delivery: ContactMessage, *, session: Session, now: datetime
 ) -> None:
     """Record that messages were sent, even if the claim was lost in the meantime."""
-    contact = _lock_contact(Contact.id == claim.contact_id, session=session)
-    if contact is None:
+    queue = _lock_contact(Contact.id == claim.contact_id, session=session, now=now)
+    if queue is None:
         return
+    contact = queue.contact
     if contact.claim == claim.number:  # Otherwise, the contact may have another address now.
         contact.tries, contact.failing_since, contact.last_error = 0, None, None
         contact.last_sent_at = now
-    messages = _find_waiting_messages(contact, delivery.message_ids, session=session)
+    messages = queue.list_waiting_messages(PageMessage.id.in_(delivery.message_ids))
     ended = get_message_state_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
@@ -352,7 +203,7 @@ def record_message_sent(
             False,
         )
     record_pages_accepted(batches, session=session, now=now)
-    _end_messages(contact, messages, ended, session=session, now=now)
+    queue.end_messages(messages, ended)
 
 
 def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
@@ -372,15 +223,16 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     so that its recipient recognizes the duplicate. Return None if the claim was lost.
     """
     AdvisoryLock.FAILING_CONTACTS.acquire(session)
-    contact = _lock_contact(*_is_claimed_by(claim), session=session)
-    if contact is None:
+    queue = _lock_contact(*_is_claimed_by(claim), session=session, now=now)
+    if queue is None:
         return None
+    contact = queue.contact
     shows_words = problem.words and _can_show_responses(contact)
     words = f"{problem.reason}: {problem.words}" if shows_words else problem.reason
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
     contact.last_failed_at, contact.last_error = now, words[:_MAX_ERROR_LENGTH]
-    waiting = _list_waiting_messages(contact, session=session, now=now)
+    waiting = queue.list_waiting_messages(is_message_due(now))
     for each in waiting:
         each.tries += 1
         if delivery is None or each.id in delivery.message_ids:
@@ -394,18 +246,17 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     if problem.has_ended:
         end_device(contact, policy, session=session, now=now)
     report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
-    _reroute_failed_batches(contact, waiting, problem, policy, session=session, now=now)
+    queue.reroute_failed_batches(waiting, problem, policy)
     for outcome, kinds in _FAILURE_OUTCOMES:
-        some = [each for each in over if each.kind in kinds]
-        _end_messages(contact, some, outcome, session=session, now=now)
+        queue.end_messages([each for each in over if each.kind in kinds], outcome)
     contact.claimed_until = None
     pause = compute_retry_pause(
         contact.tries, share=share, requested_seconds=problem.retry_after or 0
     )
     again_at = now + pause if len(over) < len(waiting) else None
-    by_rule = _find_next_delayed_time(contact, session=session, now=now)
+    by_rule = queue.find_next_delayed_time()
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
-    _add_to_outcome_total(contact, FAILED_ATTEMPT_TOTAL, 1, session=session)
+    queue.add_to_total(FAILED_ATTEMPT_TOTAL, 1)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
 
@@ -427,52 +278,6 @@ _FAILURE_OUTCOMES = (
 )
 
 
-def _reroute_failed_batches(
-    contact: Contact,
-    tried: Sequence[PageMessage],
-    problem: SendProblem,
-    policy: PagingSettings,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    """Queue failed batches for fallback contacts, or mark the pages of the batches as failed.
-
-    Fallback contacts are the user's other confirmed contacts and the email address of the account.
-    """
-    of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
-    lost = find_failed_batches(of_batches, session=session, now=now) if of_batches else ()
-    if not lost:
-        return
-    if contact.user_id is not None:
-        has_account = policy.sends_mail and not problem.is_of_all_mail
-        passed_on = set[int]()
-        for other in _find_fallback_contacts(
-            contact.user_id, has_account=has_account, session=session, now=now
-        ):
-            for each in find_batches_without_message(other, lost, session=session):
-                queue_batch(each, [other], session=session, now=now)
-                passed_on.add(each)
-        lost = [each for each in lost if each not in passed_on]
-    # Messages that were given up have been reported already.
-    unsaid = [each for each in lost if not _is_final_failure(of_batches[each], problem, now)]
-    report_failed_batches(contact, unsaid, problem.reason, policy, session=session, now=now)
-    of_lost = Page.batch_id.in_(lost)
-    record_pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
-
-
-def _find_fallback_contacts(
-    user_id: int, *, has_account: bool, session: Session, now: datetime
-) -> Sequence[int]:
-    """Return the fallback contacts of a user: all confirmed contacts and the account's address."""
-    contacts = session.scalars(
-        select(Contact.id).where(*build_confirmed_conditions(user_id)).order_by(Contact.id)
-    ).all()
-    if not has_account:
-        return contacts
-    return [*contacts, get_or_create_account_contact(user_id, session=session, now=now)]
-
-
 def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime) -> bool:
     is_retried = MessageKind(message.kind) in RETRIED_KINDS
     return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
@@ -483,55 +288,219 @@ def release_contact_claim(claim: ContactClaim, *, session: Session) -> None:
     session.execute(update_rows(Contact).where(*_is_claimed_by(claim)).values(claimed_until=None))
 
 
-def _build_waiting_message_conditions(contact: Contact) -> tuple[ColumnElement[bool], ...]:
-    return PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+def _lock_contact(
+    *which: ColumnElement[bool], session: Session, now: datetime
+) -> "_ContactQueue | None":
+    """Lock the recipient of a contact, and then the contact.
 
-
-def _list_waiting_messages(
-    contact: Contact, *, session: Session, now: datetime
-) -> Sequence[PageMessage]:
-    """Return the queued messages of a contact, except messages that a notification rule delays."""
-    waiting = *_build_waiting_message_conditions(contact), is_message_due(now)
-    return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
-
-
-def _find_next_delayed_time(
-    contact: Contact, *, session: Session, now: datetime
-) -> datetime | None:
-    """Return the due time of the next message that a notification rule delays, or None."""
-    later = *_build_waiting_message_conditions(contact), PageMessage.due_at > now
-    return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
-
-
-def _find_waiting_messages(
-    contact: Contact, message_ids: Sequence[int], *, session: Session
-) -> Sequence[PageMessage]:
-    wanted = *_build_waiting_message_conditions(contact), PageMessage.id.in_(message_ids)
-    return session.scalars(select(PageMessage).where(*wanted).order_by(PageMessage.id)).all()
-
-
-def _end_messages(
-    contact: Contact,
-    messages: Sequence[PageMessage],
-    outcome: MessageState,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    for each in messages:
-        each.ended_at, each.outcome = now, get_stored_message_outcome(outcome)
-    if not messages:
-        return
-    _add_to_outcome_total(contact, outcome.value, len(messages), session=session)
-
-
-def _add_to_outcome_total(contact: Contact, what: str, count: int, *, session: Session) -> None:
-    session.flush()  # Totals are locked last, since other workers wait for them.
-    values = {"type": contact.type, "outcome": what, "count": count}
-    insert = insert_into(PageTotal, session=session).values(values)
-    session.execute(
-        insert.on_conflict_do_update(
-            index_elements=[PageTotal.type, PageTotal.outcome],
-            set_={"count": PageTotal.count + insert.excluded.count},
-        )
+    Return None if the contact was deleted.
+    """
+    found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
+    if found is None:
+        return None
+    is_theirs = (
+        PageRecipient.contact_id == found.id
+        if found.user_id is None
+        else PageRecipient.user_id == found.user_id
     )
+    session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
+    contact = session.scalar(select(Contact).where(*which).with_for_update())
+    return _ContactQueue(contact, session, now) if contact is not None else None
+
+
+@dataclass(frozen=True)
+class _ContactQueue:
+    """A locked contact and its queued messages."""
+
+    contact: Contact
+    session: Session
+    now: datetime
+
+    def list_waiting_messages(self, *which: ColumnElement[bool]) -> Sequence[PageMessage]:
+        """Return the queued messages that meet conditions, oldest first."""
+        wanted = *self._build_waiting_conditions(), *which
+        statement = select(PageMessage).where(*wanted).order_by(PageMessage.id)
+        return self.session.scalars(statement).all()
+
+    def find_next_delayed_time(self) -> datetime | None:
+        """Return the due time of the next message that a notification rule delays, or None."""
+        later = *self._build_waiting_conditions(), PageMessage.due_at > self.now
+        return self.session.scalar(select(func.min(PageMessage.due_at)).where(*later))
+
+    def _build_waiting_conditions(self) -> tuple[ColumnElement[bool], ...]:
+        return PageMessage.contact_id == self.contact.id, PageMessage.ended_at.is_(None)
+
+    def find_next_messages(self) -> Sequence[PageMessage]:
+        """Return the messages to send next: a code or test, all messages about alerts, or a notice.
+
+        Messages of an attempt that may have succeeded are sent again unchanged, without later
+        messages.
+        """
+        waiting = self.list_waiting_messages(is_message_due(self.now))
+        pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
+        notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
+        alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED_KINDS]
+        unknown = next((each.attempt_id for each in pages if each.attempt_id is not None), None)
+        attempted = [each for each in pages if unknown is not None and each.attempt_id == unknown]
+        return alone[:1] or attempted or pages or notices[:1]
+
+    def cancel_blocked_pages(self, messages: Sequence[PageMessage], policy: PagingSettings) -> None:
+        """Cancel or hold the pages of messages that may not be sent now.
+
+        All pages of the messages are checked together.
+        """
+        session, now = self.session, self.now
+        batches = sorted({each.batch_id for each in messages if each.batch_id is not None})
+        if not batches:
+            return
+        recipient = find_contact_recipient(self.contact, session=session)
+        if recipient is None:
+            return
+        clear_stale_holds(batches, session=session)
+        # Held pages of a batch are queued again in another batch, so these messages no longer
+        # contain them.
+        which = Page.batch_id.in_(batches), Page.held_by.is_(None)
+        verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
+        named = get_contact_type(self.contact.type).generic_name
+        by = named or f"the contact “{self.contact.label}”"
+        reason = apply_check_results(verdicts, recipient, by=by, session=session, now=now)
+        if reason is not None:
+            for each in messages:
+                each.cancelled_because = reason
+
+    def build_content(
+        self, messages: Sequence[PageMessage], policy: PagingSettings, keyring: Keyring
+    ) -> MessageContent | None:
+        """Return the content of messages, or None if there is nothing to send now."""
+        contact, session, now = self.contact, self.session, self.now
+        kind = MessageKind(messages[0].kind)
+        if kind in RETRIED_KINDS and not self._is_owner_active():
+            return None
+        if kind is MessageKind.PAGE:
+            return build_page_content(contact, messages, policy, session=session, now=now)
+        if kind is MessageKind.NOTICE:
+            return self._build_notice_content(messages[0], policy)
+        if kind is MessageKind.TEST:
+            return build_test_content(contact, policy)
+        return build_code_content(contact, policy, keyring=keyring, now=now)
+
+    def _is_owner_active(self) -> bool:
+        """Return whether the contact belongs to a project or group, or to an active user."""
+        user_id = self.contact.user_id
+        state = select(User.state).where(User.id == user_id)
+        return user_id is None or self.session.scalar(state) == ACTIVE
+
+    def _build_notice_content(
+        self, message: PageMessage, policy: PagingSettings
+    ) -> MessageContent | None:
+        """Return the content of a notice, or None if the notice may not be sent now."""
+        why = find_notice_block(
+            message.about,
+            policy.find_holds,
+            parser_settings=policy.reading,
+            session=self.session,
+            now=self.now,
+        )
+        if why is None:
+            text = message.text or ""
+            return MessageContent(subject=message.subject or "", text=text, is_alarm=True)
+        if why.waits:
+            message.due_at = self.now + _MUTED_NOTICE_CHECK_INTERVAL
+        else:
+            message.cancelled_because = why.reason
+        return None
+
+    def get_address(self, keyring: Keyring) -> str:
+        """Return the address of the contact. Raise UnusableAddressError if there is none."""
+        contact = self.contact
+        if contact.address_ciphertext is None:
+            email = select(User.email).where(User.id == contact.user_id)
+            return self.session.scalar(email) or ""
+        if contact.confirmed_at is None and not get_contact_type(contact.type).is_entered:
+            raise UnusableAddressError(SUBSCRIPTION_ENDED)
+        try:
+            return keyring.decrypt(contact.address_ciphertext)
+        except UndecipherableError as error:
+            message = "its address was encrypted with a SECRET_KEY that is no longer known"
+            raise UnusableAddressError(SendProblem(message)) from error
+
+    def end_empty_messages(self, messages: Sequence[PageMessage]) -> None:
+        """End messages without content; canceled messages are counted separately.
+
+        Their pages have failed, so that escalations do not wait for them.
+        """
+        batches = [each.batch_id for each in messages if each.batch_id is not None]
+        if batches:
+            pages = Page.batch_id.in_(batches)
+            record_pages_failed(PageEvent.ALL_FAILED, pages, session=self.session, now=self.now)
+        for event, is_cancelled in (
+            (MessageEvent.NOTHING_TO_SAY, False),
+            (MessageEvent.NOT_ALLOWED, True),
+        ):
+            some = [
+                each
+                for each in messages
+                if bool(each.cancelled_because) is is_cancelled
+                # A notice about muted alerts is due later.
+                and (each.due_at is None or each.due_at <= self.now)
+            ]
+            self.end_messages(some, get_message_state_after(event))
+
+    def end_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
+        """Mark messages as ended, and count them."""
+        for each in messages:
+            each.ended_at, each.outcome = self.now, get_stored_message_outcome(outcome)
+        if messages:
+            self.add_to_total(outcome.value, len(messages))
+
+    def add_to_total(self, what: str, count: int) -> None:
+        """Add to the number of messages with an outcome."""
+        self.session.flush()  # Totals are locked last, since other workers wait for them.
+        values = {"type": self.contact.type, "outcome": what, "count": count}
+        insert = insert_into(PageTotal, session=self.session).values(values)
+        self.session.execute(
+            insert.on_conflict_do_update(
+                index_elements=[PageTotal.type, PageTotal.outcome],
+                set_={"count": PageTotal.count + insert.excluded.count},
+            )
+        )
+
+    def reroute_failed_batches(
+        self, tried: Sequence[PageMessage], problem: SendProblem, policy: PagingSettings
+    ) -> None:
+        """Queue failed batches for fallback contacts, or mark the pages of the batches as failed.
+
+        Fallback contacts are the user's other confirmed contacts and the email address of the
+        account.
+        """
+        session, now = self.session, self.now
+        of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
+        lost = find_failed_batches(of_batches, session=session, now=now) if of_batches else ()
+        if not lost:
+            return
+        passed_on = set[int]()
+        for other in self._find_fallback_contacts(problem, policy):
+            for each in find_batches_without_message(other, lost, session=session):
+                queue_batch(each, [other], session=session, now=now)
+                passed_on.add(each)
+        lost = [each for each in lost if each not in passed_on]
+        # Messages that were given up have been reported already.
+        unsaid = [each for each in lost if not _is_final_failure(of_batches[each], problem, now)]
+        report_failed_batches(
+            self.contact, unsaid, problem.reason, policy, session=session, now=now
+        )
+        of_lost = Page.batch_id.in_(lost)
+        record_pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
+
+    def _find_fallback_contacts(
+        self, problem: SendProblem, policy: PagingSettings
+    ) -> Sequence[int]:
+        """Return the fallback contacts of a user; a project or group has none."""
+        user_id, session = self.contact.user_id, self.session
+        if user_id is None:
+            return ()
+        confirmed = select(Contact.id).where(*build_confirmed_conditions(user_id))
+        contacts = session.scalars(confirmed.order_by(Contact.id)).all()
+        if problem.is_of_all_mail or not policy.sends_mail:
+            return contacts
+        return [*contacts, get_or_create_account_contact(user_id, session=session, now=self.now)]

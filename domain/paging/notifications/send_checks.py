@@ -287,62 +287,95 @@ def apply_check_results(
 
     The reasons are added to the activity. `by` is the name of the contact in these entries.
     """
-    reason = None
+    reason, changes = None, _PageChanges(recipient, session, now)
     for why, pages in verdicts.canceled.items():
         reason = why
-        _cancel_pages(why, pages, recipient, session=session, now=now)
+        changes.cancel_pages(why, pages)
     for hold, pages in verdicts.held.items():
         reason = f"paging is held back: {hold.words}"
-        _hold_pages(hold, pages, recipient, by=by, session=session, now=now)
+        changes.hold_pages(hold, pages, by=by)
     return reason
 
 
-def _cancel_pages(
-    reason: str,
-    pages: Sequence[_CheckedPage],
-    recipient: Recipient,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    _add_activity_entries(reason, pages, recipient, session=session, now=now)
-    for some in split_into_batches(pages):
-        which = _build_id_condition(some)
-        record_pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
-        session.execute(update_rows(Page).where(which).values(withdrawn_at=now))
-    _cancel_messages(reason, pages, session=session)
+@dataclass(frozen=True)
+class _PageChanges:
+    """Changes to pages of a recipient, with entries in the activity of alerts and incidents."""
 
+    recipient: Recipient
+    session: Session
+    now: datetime
 
-def _hold_pages(
-    page_hold: PageHold,
-    pages: Sequence[_CheckedPage],
-    recipient: Recipient,
-    *,
-    by: str,
-    session: Session,
-    now: datetime,
-) -> None:
-    read = _find_delivered_batches({each.batch_id for each in pages} - {None}, session=session)
-    due_at = max(page_hold.look_again_at, now + _MIN_HOLD)
-    waiting = [each for each in pages if each.batch_id not in read]
-    new = [each for each in waiting if each.held_by != page_hold.words]
-    _add_activity_entries(
-        _HELD_NOTE.format(words=page_hold.words), new, recipient, session=session, now=now
-    )
-    _cancel_messages(f"paging is held back: {page_hold.words}", pages, session=session)
-    for some in split_into_batches(waiting):
-        values = {"batch_id": None, "held_by": page_hold.words, "due_at": due_at}
-        session.execute(update_rows(Page).where(_build_id_condition(some)).values(values))
-    partly = [each for each in pages if each.batch_id in read]
-    if partly:
-        words = _PARTLY_HELD_NOTE.format(by=by, words=page_hold.words)
-        _add_activity_entries(words, partly, recipient, session=session, now=now)
-        for some in split_into_batches(partly):
-            session.execute(
-                update_rows(Page).where(_build_id_condition(some)).values(held_by=page_hold.words)
+    def cancel_pages(self, reason: str, pages: Sequence[_CheckedPage]) -> None:
+        """Cancel pages, and their messages unless the messages contain other pages."""
+        self._add_activity_entries(reason, pages)
+        for some in split_into_batches(pages):
+            which = _build_id_condition(some)
+            record_pages_failed(PageEvent.NOT_ALLOWED, which, session=self.session, now=self.now)
+            self._update_pages(some, withdrawn_at=self.now)
+        self._cancel_messages(reason, pages)
+
+    def hold_pages(self, hold: PageHold, pages: Sequence[_CheckedPage], *, by: str) -> None:
+        """Hold pages; pages that some contacts have received are queued again for all contacts."""
+        batches = {each.batch_id for each in pages} - {None}
+        read = _find_delivered_batches(batches, session=self.session)
+        due_at = max(hold.look_again_at, self.now + _MIN_HOLD)
+        waiting = [each for each in pages if each.batch_id not in read]
+        new = [each for each in waiting if each.held_by != hold.words]
+        self._add_activity_entries(_HELD_NOTE.format(words=hold.words), new)
+        self._cancel_messages(f"paging is held back: {hold.words}", pages)
+        for some in split_into_batches(waiting):
+            self._update_pages(some, batch_id=None, held_by=hold.words, due_at=due_at)
+        partly = [each for each in pages if each.batch_id in read]
+        if partly:
+            words = _PARTLY_HELD_NOTE.format(by=by, words=hold.words)
+            self._add_activity_entries(words, partly)
+            for some in split_into_batches(partly):
+                self._update_pages(some, held_by=hold.words)
+            self._requeue_pages(partly, hold, due_at)
+        schedule_recipients({self.recipient.id: due_at}, session=self.session)
+
+    def _update_pages(self, pages: Sequence[_CheckedPage], **values: object) -> None:
+        self.session.execute(update_rows(Page).where(_build_id_condition(pages)).values(values))
+
+    def _requeue_pages(
+        self, pages: Sequence[_CheckedPage], hold: PageHold, due_at: datetime
+    ) -> None:
+        """Queue new pages in place of pages that some contacts of the recipient have received."""
+        values = [
+            {
+                "key": _build_following_key(each.id, is_asked=each.is_manual),
+                "recipient_id": self.recipient.id,
+                "alert_id": each.alert_id,
+                "incident_id": each.incident_id,
+                "kind": each.kind,
+                "is_critical": each.is_critical,
+                "created_at": self.now,
+                "due_at": due_at,
+                "held_by": hold.words,
+            }
+            for each in pages
+        ]
+        insert = insert_into(Page, session=self.session)
+        self.session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
+
+    def _cancel_messages(self, reason: str, pages: Sequence[_CheckedPage]) -> None:
+        """Store the reason for canceling unsent messages; messages with other pages are sent."""
+        batches = {each.batch_id for each in pages if each.batch_id is not None}
+        if batches:
+            self.session.execute(
+                update_rows(PageMessage)
+                .where(PageMessage.batch_id.in_(batches), PageMessage.ended_at.is_(None))
+                .values(cancelled_because=reason)
             )
-        _requeue_pages(partly, recipient, page_hold, due_at, session=session, now=now)
-    schedule_recipients({recipient.id: due_at}, session=session)
+
+    def _add_activity_entries(self, text: str, pages: Sequence[_CheckedPage]) -> None:
+        user, name = self.recipient.user, self.recipient.name
+        user_id = user.id if user is not None else None
+        for some in split_into_batches(pages):
+            which = _build_id_condition(some)
+            add_page_entries(
+                text, which, user_id=user_id, name=name, session=self.session, now=self.now
+            )
 
 
 def _find_delivered_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
@@ -374,61 +407,6 @@ def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
 
 def _build_following_key(page_id: int, *, is_asked: bool) -> str:
     return f"{MANUAL_PAGE_PREFIX if is_asked else ''}{FOLLOWING_PAGE_PREFIX}{page_id}, held back"
-
-
-def _requeue_pages(
-    pages: Sequence[_CheckedPage],
-    recipient: Recipient,
-    page_hold: PageHold,
-    due_at: datetime,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    """Queue new pages in place of pages that some contacts of the recipient have received."""
-    values = [
-        {
-            "key": _build_following_key(each.id, is_asked=each.is_manual),
-            "recipient_id": recipient.id,
-            "alert_id": each.alert_id,
-            "incident_id": each.incident_id,
-            "kind": each.kind,
-            "is_critical": each.is_critical,
-            "created_at": now,
-            "due_at": due_at,
-            "held_by": page_hold.words,
-        }
-        for each in pages
-    ]
-    insert = insert_into(Page, session=session)
-    session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
-
-
-def _cancel_messages(reason: str, pages: Sequence[_CheckedPage], *, session: Session) -> None:
-    """Store the reason for canceling unsent messages; messages with other pages are still sent."""
-    batches = {each.batch_id for each in pages if each.batch_id is not None}
-    if batches:
-        session.execute(
-            update_rows(PageMessage)
-            .where(PageMessage.batch_id.in_(batches), PageMessage.ended_at.is_(None))
-            .values(cancelled_because=reason)
-        )
-
-
-def _add_activity_entries(
-    text: str,
-    pages: Sequence[_CheckedPage],
-    recipient: Recipient,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    user_id = recipient.user.id if recipient.user is not None else None
-    for some in split_into_batches(pages):
-        which = _build_id_condition(some)
-        add_page_entries(
-            text, which, user_id=user_id, name=recipient.name, session=session, now=now
-        )
 
 
 def _build_id_condition(pages: Sequence[_CheckedPage]) -> ColumnElement[bool]:

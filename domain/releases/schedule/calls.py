@@ -1,6 +1,8 @@
 """Paths and calls that several entries in the schedule share."""
 
-from domain.releases.changes import CallPattern
+from functools import partial
+
+from domain.releases.changes import CallPattern, ChangePattern, NameKind, NamePattern
 
 API_PATH = "/api/v4"
 GROUP_PATH = f"{API_PATH}/groups/:id"
@@ -15,33 +17,31 @@ SETTINGS_PATH = f"{API_PATH}/application/settings"
 REGISTRATION_REPLACEMENT = (
     "Create the runner first, and register it with its runner authentication token."
 )
-_PROJECT_WRITES = (
-    CallPattern(methods=("POST",), path=f"{API_PATH}/projects"),
-    CallPattern(methods=("PUT",), path=PROJECT_PATH),
-)
+build_get_call = partial(CallPattern, methods=("GET",))
+build_post_call = partial(CallPattern, methods=("POST",))
+build_put_call = partial(CallPattern, methods=("PUT",))
 
 
 def build_project_attribute_calls(name: str) -> tuple[CallPattern, ...]:
     """Return the calls that show or set an attribute of a project."""
-    shown = (
-        *(CallPattern(methods=("GET",), path=path, fields=(name,)) for path in PROJECT_LIST_PATHS),
+    projects = f"{API_PATH}/projects"
+    return (
+        *(build_get_call(path=path, fields=(name,)) for path in PROJECT_LIST_PATHS),
         *(
-            CallPattern(methods=("POST",), path=f"{PROJECT_PATH}/{action}", fields=(name,))
+            build_post_call(path=f"{PROJECT_PATH}/{action}", fields=(name,))
             for action in ("archive", "unarchive")
         ),
-        CallPattern(methods=("GET",), path=PROJECT_PATH, fields=(name,)),
-        CallPattern(methods=("PUT",), path=f"{PROJECT_PATH}/transfer", fields=(name,)),
+        build_get_call(path=PROJECT_PATH, fields=(name,)),
+        build_put_call(path=f"{PROJECT_PATH}/transfer", fields=(name,)),
+        build_post_call(path=projects, fields=(name,), attributes=(name,)),
+        build_put_call(path=PROJECT_PATH, fields=(name,), attributes=(name,)),
     )
-    set_by = tuple(
-        CallPattern(methods=each.methods, path=each.path, fields=(name,), attributes=(name,))
-        for each in _PROJECT_WRITES
-    )
-    return shown + set_by
 
 
-def build_setting_calls(name: str) -> tuple[CallPattern, ...]:
-    """Return the calls that show or set a setting of the instance."""
+def build_setting_patterns(*names: str) -> tuple[ChangePattern, ...]:
+    """Return the calls that show or set settings of the instance, and the names of the settings."""
     return (
-        CallPattern(methods=("GET",), path=SETTINGS_PATH, fields=(name,)),
-        CallPattern(methods=("PUT",), path=SETTINGS_PATH, fields=(name,), attributes=(name,)),
+        build_get_call(path=SETTINGS_PATH, fields=names),
+        build_put_call(path=SETTINGS_PATH, fields=names, attributes=names),
+        NamePattern(where=NameKind.SETTING, names=names),
     )

@@ -22,12 +22,15 @@ from domain.releases.schedule.calls import (
     API_PATH,
     GROUP_PATH,
     PROJECT_PATH,
+    build_get_call,
+    build_post_call,
     build_project_attribute_calls,
-    build_setting_calls,
+    build_setting_patterns,
 )
 
 _build_change = partial(Change, release="16.0")
 _build_rest_change = partial(_build_change, interface=Interface.REST)
+_build_graphql_change = partial(_build_change, interface=Interface.GRAPHQL)
 
 _ACCESS_LEVELS = (
     "releases_access_level",
@@ -53,13 +56,8 @@ RELEASE_16: Sequence[Change] = (
                 fields=("external",),
                 attributes=("external",),
             ),
-            CallPattern(
-                methods=("GET",),
-                path=f"{PROJECT_PATH}/releases",
-                fields=("assets.links[].external",),
-            ),
-            CallPattern(
-                methods=("POST",),
+            build_get_call(path=f"{PROJECT_PATH}/releases", fields=("assets.links[].external",)),
+            build_post_call(
                 path=f"{PROJECT_PATH}/releases",
                 fields=("assets.links[].external",),
                 attributes=("assets.links[].external",),
@@ -67,8 +65,7 @@ RELEASE_16: Sequence[Change] = (
             CallPattern(
                 path=f"{PROJECT_PATH}/releases/:tag_name", fields=("assets.links[].external",)
             ),
-            CallPattern(
-                methods=("GET",),
+            build_get_call(
                 path=f"{PROJECT_PATH}/releases/permalink/latest",
                 fields=("assets.links[].external",),
             ),
@@ -77,9 +74,8 @@ RELEASE_16: Sequence[Change] = (
         replacement="Treat every link as external.",
         hosted=True,
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-release-asset-link-external",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Field external of ReleaseAssetLink removed",
         matches=(
@@ -107,10 +103,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="POST /approvals for changing merge request approvals removed",
         matches=(
-            CallPattern(
-                methods=("POST",),
-                path=f"{PROJECT_PATH}/merge_requests/:merge_request_iid/approvals",
-            ),
+            build_post_call(path=f"{PROJECT_PATH}/merge_requests/:merge_request_iid/approvals"),
         ),
         after="The operation no longer exists.",
         replacement="Use /approval_rules.",
@@ -120,24 +113,17 @@ RELEASE_16: Sequence[Change] = (
         id="jobs-request-job-age",
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Parameter job_age of POST /jobs/request removed",
-        matches=(
-            CallPattern(
-                methods=("POST",), path=f"{API_PATH}/jobs/request", when=ParameterGiven("job_age")
-            ),
-        ),
+        matches=(build_post_call(path=f"{API_PATH}/jobs/request", when=ParameterGiven("job_age")),),
         after="The parameter has no effect.",
         replacement="Omit the parameter.",
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-runner-status",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Runner status no longer returns paused or active",
         matches=(
             NamePattern(
-                where=NameKind.GRAPHQL_VALUE,
-                names=("PAUSED", "ACTIVE"),
-                types=("CiRunnerStatus",),
+                where=NameKind.GRAPHQL_VALUE, names=("PAUSED", "ACTIVE"), types=("CiRunnerStatus",)
             ),
         ),
         after="The field status of a runner is never PAUSED or ACTIVE.",
@@ -149,11 +135,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="Legacy URLs without the /-/ delimiter removed",
         matches=(
-            CallPattern(
-                methods=("GET",),
-                path="/:namespace/:project/*",
-                unless=("/api/", "/oauth/", "/-/"),
-            ),
+            build_get_call(path="/:namespace/:project/*", unless=("/api/", "/oauth/", "/-/")),
         ),
         after="URLs of project pages need /-/ after the path of the project.",
         replacement="Insert /-/ after the path of the project. API URLs do not change.",
@@ -165,8 +147,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Deployment filters by updated_at require sorting by updated_at, and vice versa",
         matches=(
-            CallPattern(
-                methods=("GET",),
+            build_get_call(
                 path=f"{PROJECT_PATH}/deployments",
                 when=FilterSortMismatch(
                     filters=("updated_after", "updated_before"), sort="order_by", by="updated_at"
@@ -184,9 +165,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="Environment searches under 3 characters rejected",
         matches=(
-            CallPattern(
-                methods=("GET",), path=f"{PROJECT_PATH}/environments", when=TextShorter(3, "search")
-            ),
+            build_get_call(path=f"{PROJECT_PATH}/environments", when=TextShorter(3, "search")),
         ),
         after="Environment searches need at least 3 characters.",
         replacement="Search for at least 3 characters, or list all environments.",
@@ -197,8 +176,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="Texts of external commit statuses over 255 characters rejected",
         matches=(
-            CallPattern(
-                methods=("POST",),
+            build_post_call(
                 path=f"{PROJECT_PATH}/statuses/:sha",
                 when=TextLonger(255, "stage", "ref", "description", "target_url"),
             ),
@@ -214,7 +192,7 @@ RELEASE_16: Sequence[Change] = (
             "Personal, project and group access tokens without an expiry date expire after a year"
         ),
         matches=tuple(
-            CallPattern(methods=("POST",), path=path, when=ParameterMissing("expires_at"))
+            build_post_call(path=path, when=ParameterMissing("expires_at"))
             for path in (
                 f"{API_PATH}/users/:id/personal_access_tokens",
                 f"{API_PATH}/user/personal_access_tokens",
@@ -238,10 +216,7 @@ RELEASE_16_7: Sequence[Change] = (
         interface=Interface.SETTINGS,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Setting user_email_lookup_limit removed",
-        matches=(
-            *build_setting_calls("user_email_lookup_limit"),
-            NamePattern(where=NameKind.SETTING, names=("user_email_lookup_limit",)),
-        ),
+        matches=build_setting_patterns("user_email_lookup_limit"),
         after="Settings do not have user_email_lookup_limit. Requests that set it are rejected.",
         replacement="Use search_rate_limit.",
         hosted=True,

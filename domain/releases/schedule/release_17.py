@@ -17,12 +17,15 @@ from domain.releases.schedule.calls import (
     GROUP_PATH,
     PROJECT_PATH,
     REGISTRATION_REPLACEMENT,
-    SETTINGS_PATH,
+    build_get_call,
+    build_post_call,
     build_project_attribute_calls,
+    build_setting_patterns,
 )
 
 _build_change = partial(Change, release="17.0")
 _build_rest_change = partial(_build_change, interface=Interface.REST)
+_build_graphql_change = partial(_build_change, interface=Interface.GRAPHQL)
 
 _RUNNER_ARGUMENTS = (
     "token",
@@ -40,9 +43,7 @@ RELEASE_17: Sequence[Change] = (
         id="users-offset-pagination",
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Offset pagination of /users removed",
-        matches=(
-            CallPattern(methods=("GET",), path=f"{API_PATH}/users", when=NumberAboveOne("page")),
-        ),
+        matches=(build_get_call(path=f"{API_PATH}/users", when=NumberAboveOne("page")),),
         after="Requests with page above 1 are rejected.",
         replacement="Use pagination=keyset, order_by=id and the URL with rel=next in Link.",
         hosted=True,
@@ -80,10 +81,8 @@ RELEASE_17: Sequence[Change] = (
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Attribute pipelines of /api/v4/projects/:id/packages removed",
         matches=(
-            CallPattern(methods=("GET",), path=f"{PROJECT_PATH}/packages", fields=("pipelines",)),
-            CallPattern(
-                methods=("GET",), path=f"{PROJECT_PATH}/packages/:package_id", fields=("pipelines",)
-            ),
+            build_get_call(path=f"{PROJECT_PATH}/packages", fields=("pipelines",)),
+            build_get_call(path=f"{PROJECT_PATH}/packages/:package_id", fields=("pipelines",)),
         ),
         after="Packages do not have the attribute pipelines.",
         replacement="Use /projects/:id/packages/:package_id/pipelines.",
@@ -93,16 +92,7 @@ RELEASE_17: Sequence[Change] = (
         interface=Interface.SETTINGS,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Settings sign_in_text and help_text removed",
-        matches=(
-            CallPattern(methods=("GET",), path=SETTINGS_PATH, fields=("sign_in_text", "help_text")),
-            CallPattern(
-                methods=("PUT",),
-                path=SETTINGS_PATH,
-                fields=("sign_in_text", "help_text"),
-                attributes=("sign_in_text", "help_text"),
-            ),
-            NamePattern(where=NameKind.SETTING, names=("sign_in_text", "help_text")),
-        ),
+        matches=build_setting_patterns("sign_in_text", "help_text"),
         after=(
             "Settings do not have sign_in_text and help_text. Requests that set them are rejected."
         ),
@@ -114,7 +104,7 @@ RELEASE_17: Sequence[Change] = (
         interface=Interface.OAUTH,
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="Alias /-/jwks of /oauth/discovery/keys removed",
-        matches=(CallPattern(methods=("GET",), path="/-/jwks"),),
+        matches=(build_get_call(path="/-/jwks"),),
         after="The URL no longer exists.",
         replacement="Use /oauth/discovery/keys.",
         hosted=True,
@@ -127,8 +117,7 @@ RELEASE_17: Sequence[Change] = (
         title="ID token variables CI_JOB_JWT, CI_JOB_JWT_V1 and CI_JOB_JWT_V2 removed",
         matches=(
             NamePattern(
-                where=NameKind.CI_VARIABLE,
-                names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2"),
+                where=NameKind.CI_VARIABLE, names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2")
             ),
         ),
         after="Jobs no longer have these variables.",
@@ -137,9 +126,8 @@ RELEASE_17: Sequence[Change] = (
             "iss claim is a fully qualified domain name."
         ),
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-token-types",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="GraphQL access only through documented token types",
         matches=(
@@ -155,11 +143,7 @@ RELEASE_17: Sequence[Change] = (
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="POST /runners with a registration token or runner arguments removed",
         matches=(
-            CallPattern(
-                methods=("POST",),
-                path=f"{API_PATH}/runners",
-                when=ParameterGiven(*_RUNNER_ARGUMENTS),
-            ),
+            build_post_call(path=f"{API_PATH}/runners", when=ParameterGiven(*_RUNNER_ARGUMENTS)),
         ),
         after=(
             "Requests with a registration token, or with the runner arguments locked, access "
@@ -170,9 +154,8 @@ RELEASE_17: Sequence[Change] = (
         hosted=True,
         status=410,
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-runner-projects-sort",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.DEFAULT_CHANGED,
         title="Default sort of CiRunner.projects changes from id_asc to id_desc",
         matches=(

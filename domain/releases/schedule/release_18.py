@@ -18,10 +18,14 @@ from domain.releases.schedule.calls import (
     PROJECT_LIST_PATHS,
     PROJECT_PATH,
     REGISTRATION_REPLACEMENT,
+    build_get_call,
+    build_post_call,
+    build_put_call,
 )
 
 _build_change = partial(Change, release="18.0")
 _build_rest_change = partial(_build_change, interface=Interface.REST)
+_build_graphql_change = partial(_build_change, interface=Interface.GRAPHQL)
 
 
 def _build_token_reset_removal(of: str, path: str) -> Change:
@@ -30,7 +34,7 @@ def _build_token_reset_removal(of: str, path: str) -> Change:
         id=f"{of}-runners-reset-registration-token",
         kind=ReleaseChangeKind.OPERATION_GONE,
         title=f"POST {path.removeprefix(API_PATH)}/reset_registration_token removed",
-        matches=(CallPattern(methods=("POST",), path=f"{path}/reset_registration_token"),),
+        matches=(build_post_call(path=f"{path}/reset_registration_token"),),
         after="The operation returns 410 Gone.",
         replacement=REGISTRATION_REPLACEMENT,
         hosted=True,
@@ -44,9 +48,7 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Parameters ref and sha of GET /projects/:id/ci/lint removed",
         matches=(
-            CallPattern(
-                methods=("GET",), path=f"{PROJECT_PATH}/ci/lint", when=ParameterGiven("ref", "sha")
-            ),
+            build_get_call(path=f"{PROJECT_PATH}/ci/lint", when=ParameterGiven("ref", "sha")),
         ),
         after="Requests with the parameters are rejected.",
         replacement="Use content_ref and dry_run_ref.",
@@ -59,8 +61,7 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Offset pagination of registry repository tags removed",
         matches=(
-            CallPattern(
-                methods=("GET",),
+            build_get_call(
                 path=f"{PROJECT_PATH}/registry/repositories/:repository_id/tags",
                 when=NumberAboveOne("page"),
             ),
@@ -119,9 +120,8 @@ RELEASE_18: Sequence[Change] = (
         replacement="Define the variable in the downstream project or group.",
         is_strict=True,
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-runner-active",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Runner identifiers renamed from active to paused",
         matches=(
@@ -135,18 +135,16 @@ RELEASE_18: Sequence[Change] = (
         after="Queries with active are rejected.",
         replacement="Use paused, with the opposite value.",
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-previous-stage-jobs-or-needs",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Field previousStageJobsOrNeeds removed",
         matches=(NamePattern(where=NameKind.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),),
         after="Queries with the field are rejected.",
         replacement="Use previousStageJobs or needs.",
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-add-on-purchase",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Field add_on_purchase replaced by add_on_purchases",
         matches=(
@@ -155,9 +153,8 @@ RELEASE_18: Sequence[Change] = (
         after="Queries with the field are rejected.",
         replacement="Use add_on_purchases (addOnPurchases).",
     ),
-    _build_change(
+    _build_graphql_change(
         id="graphql-runner-setup",
-        interface=Interface.GRAPHQL,
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="Queries runnerPlatforms and runnerSetup removed",
         matches=(
@@ -171,8 +168,7 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Confidentiality of notes can no longer be toggled",
         matches=(
-            CallPattern(
-                methods=("PUT",),
+            build_put_call(
                 path=f"{PROJECT_PATH}/:noteable/:iid/notes/:note_id",
                 when=ParameterGiven("confidential", "internal"),
             ),
@@ -192,7 +188,7 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="Rate limits on common user, project and group endpoints enabled by default",
         matches=tuple(
-            CallPattern(methods=("GET",), path=path)
+            build_get_call(path=path)
             for path in (
                 f"{API_PATH}/users",
                 f"{API_PATH}/users/:id",

@@ -15,6 +15,7 @@ from domain.accounts.message_limits import (
 )
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
+from tests.support.database.work import work_in
 from web.database.engine import open_engine
 from web.settings.reader import Settings
 
@@ -41,7 +42,8 @@ class Post:
     ) -> None:
         sending = LimitedMessage(recipient=recipient, sender_id=sender_id, place=place)
         with Session(self.engine) as session, session.begin():
-            count_message(limit, sending, session=session, keyring=self.keyring, now=self.now)
+            work = work_in(session, now=self.now, policies=[self.keyring])
+            count_message(work, limit, sending)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from models import Incident, IncidentNote
 from tests.paging.escalations.test_page_texts import subjects_to, texts_to
 from tests.paging.notifications.test_rules import AWAY
 from tests.paging.notifications.test_rules import rule as contact_rule
+from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
@@ -127,7 +128,7 @@ def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
     """Set the status of incident 1 as a user does."""
     with shop.session() as session:
         row, actor = session.get_one(Incident, 1), EventActor(id=by.id, name=by.username)
-        change_incident_status(row, status, actor=actor, session=session, now=shop.now)
+        change_incident_status(work_in(session, now=shop.now), row, status, actor=actor)
 
 
 def timeline(shop: Escalated) -> list[TimelineItem]:

@@ -19,7 +19,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COMMIT = "1f2e3d4c5b6a79880123456789abcdef01234567"
 GIT = ("git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT))
 

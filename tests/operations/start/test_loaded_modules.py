@@ -16,7 +16,7 @@ import requests
 
 from tests.support.service.live import NewService, running
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 #: Code that writes a process's modules with their files to a file at its end.
 _LISTING = """
 import atexit, json, runpy, sys

@@ -25,7 +25,7 @@ from domain.oauth.applications.refusals import ApplicationViewer
 from models import Application, Integration, Project
 from tests.support.database.sql_statements import SentStatement, collect_postgres_statements
 from tests.support.service.commands import operate
-from tests.web.database.test_hot_plans import made
+from tests.web.database.plans.test_hot_plans import made
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)

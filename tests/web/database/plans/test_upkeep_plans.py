@@ -5,7 +5,7 @@ from flask import Flask
 
 from tests.support.alerts.senders import JSON
 from tests.support.service.commands import operate
-from tests.web.database.test_hot_plans import made, plan_of, sent_by
+from tests.web.database.plans.test_hot_plans import made, plan_of, sent_by
 from web.jobs.retention import prune_database
 from web.services import get_settings
 

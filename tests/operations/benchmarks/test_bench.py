@@ -17,7 +17,7 @@ from bench.workloads import COMPARED_KINDS, FIGURE_KINDS
 
 pytestmark = pytest.mark.one_database("postgres")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 #: The package of wrk and its libraries.
 _PACKAGES = ("wrk", "libluajit-5.1-2", "libluajit-5.1-common")
 #: Number of seconds; an idle machine needs a minute.

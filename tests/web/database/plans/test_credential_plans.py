@@ -10,7 +10,7 @@ from sqlalchemy import Executable
 from domain.oauth import tokens
 from domain.oauth.clients import credential_lookup
 from domain.oauth.grants import authorization_code, device_code, refresh_token
-from tests.web.database.test_hot_plans import plan_of
+from tests.web.database.plans.test_hot_plans import plan_of
 from web.extensions import db
 
 ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)

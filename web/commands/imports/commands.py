@@ -1,4 +1,4 @@
-"""Commands that import data from other on-call tools."""
+"""The commands for each tool from which data is imported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
 from domain.projects.views import ProjectOrGroup
-from web.commands.import_plans import UserOptions, apply_plan, simulate_plan
+from web.commands.imports.plans import UserOptions, apply_plan, simulate_plan
 from web.commands.transaction import get_namespace_by_path, get_project_by_path, run_in_transaction
 from web.services import get_current_time
 

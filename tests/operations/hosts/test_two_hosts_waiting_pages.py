@@ -24,8 +24,8 @@ from domain.paging.silences.types import NewSilence
 from domain.projects.creation import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
-from tests.operations.test_two_hosts import Pair, waited_for
-from tests.operations.test_two_hosts import pair as pair  # noqa: PLC0414 - the fixture
+from tests.operations.hosts.test_two_hosts import Pair, waited_for
+from tests.operations.hosts.test_two_hosts import pair as pair  # noqa: PLC0414 - the fixture
 from tests.paging.notifications.test_rules import rule as contact_rule
 from tests.support.accounts.people import database_of
 from tests.support.database.work import project_in, work_in

@@ -10,7 +10,7 @@ from domain.alerts.listing.project_hours import MAX_HOUR_COUNT, count_alerts_by_
 from tests.support.alerts.bulk import NUMBERS
 from tests.support.database.sql_statements import collect_postgres_statements, collect_statements
 from tests.support.service.commands import operate
-from tests.web.database.test_hot_plans import plan_of
+from tests.web.database.plans.test_hot_plans import plan_of
 from web.extensions import db
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)

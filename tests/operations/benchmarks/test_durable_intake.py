@@ -152,7 +152,7 @@ def test_latency_counts_from_the_time_when_a_request_was_due() -> None:
 
 
 def test_the_benchmark_needs_only_the_standard_library() -> None:
-    folder = Path(__file__).parents[2] / "bench"
+    folder = Path(__file__).parents[3] / "bench"
     files = ("constant_rate.py", "durable_intake/__main__.py", "durable_intake/intake.py")
     ours = re.compile(r"^(?:from|import) ((?:bench|tests|domain|web|models)[\w.]*)", re.MULTILINE)
     needed = {name for file in files for name in ours.findall((folder / file).read_text())}

@@ -1,0 +1,1 @@
+"""Tests of benchmarks and of the demonstration."""

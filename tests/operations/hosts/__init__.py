@@ -1,0 +1,1 @@
+"""Tests of several hosts, and of what runs in front of or behind them."""

@@ -1,0 +1,1 @@
+"""Tests of upgrades, migrations, versions and backups."""

@@ -1,0 +1,1 @@
+"""Tests that statements use indexes."""

@@ -1,0 +1,1 @@
+"""Commands that import data from other on-call tools."""
