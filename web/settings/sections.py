@@ -50,7 +50,9 @@ Variables that look like settings but are not settings are ignored. They are rep
 the start, by `gatebell doctor`, on the administration page, and in the metric
 `gatebell_configuration_warnings`.
 """
-_ORIGIN = "\nGenerated from `web/settings/definitions.py` and `host_definitions.py` by `make docs`.\n"
+_ORIGIN = """
+Generated from `web/settings/definitions.py` and `host_definitions.py` by `make docs`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
