@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 def open_operation(page: Page, gatebell: LiveGatebell, tag: str, path: str) -> None:
     page.goto(f"{gatebell.url}/help/api")
-    page.get_by_role("link", name=tag, exact=True).click()
+    page.get_by_role("heading", name=tag, exact=True).get_by_role("link").click()
     page.get_by_role("button", name=path).first.click()
     expect(page.get_by_role("button", name="Try it out")).to_be_visible()
 
@@ -80,7 +80,7 @@ def test_without_scripts_the_page_lists_every_operation(
 ) -> None:
     document = live_sqlite.http().get(f"{live_sqlite.url}/api/openapi.json").json()
     plain_page.goto(f"{live_sqlite.url}/help/api")
-    listed = plain_page.locator("section li code").all_inner_texts()
+    listed = plain_page.locator("section li code").all_text_contents()
     described = [
         f"{method.upper()} {path}" for path, each in document["paths"].items() for method in each
     ]
@@ -88,7 +88,7 @@ def test_without_scripts_the_page_lists_every_operation(
     plain_page.get_by_role("link", name="openapi.json").click()
     assert plain_page.url == f"{live_sqlite.url}/api/openapi.json"
     plain_page.goto(f"{live_sqlite.url}/help/api/alerts")
-    of_topic = plain_page.locator("#api-viewer li code").all_inner_texts()
+    of_topic = plain_page.locator("#api-viewer li code").all_text_contents()
     assert "GET /api/v4/projects/{id}/alert_management_alerts" in of_topic
     assert set(of_topic) < set(listed)
 

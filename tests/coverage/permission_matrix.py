@@ -16,8 +16,6 @@ from web.settings.reader import parse_settings
 _INTRODUCTION = """\
 # Permissions of roles
 
-Generated from `domain/access/permissions.py` by `make docs`.
-
 A member of a project or group has one of six roles, and each role includes the roles before it. A
 member of a group has at least this role in all subgroups and projects of the group. The roles apply
 to pages and to the API. A token also needs the
@@ -38,11 +36,12 @@ Administrators can do everything that Owners can; their tokens need the scope `a
 
 Everyone can clone and fetch public projects. Every user can clone and fetch internal projects.
 """
+_ORIGIN = "\nGenerated from `domain/access/permissions.py` by `make docs`.\n"
 
 
 def document(app: Flask) -> str:
     """Return the text of docs/permissions.md."""
-    return "".join([_INTRODUCTION, *_tables(_summaries(app))])
+    return "".join([_INTRODUCTION, *_tables(_summaries(app)), _ORIGIN])
 
 
 def _summaries(app: Flask) -> Mapping[str, str]:

@@ -302,6 +302,7 @@ def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
             if group_path:
                 group = get_group(group_path, get_request_viewer(), session=db.session())
                 check(group)
+                g.group = group
                 return view(**{"holder" if takes_either else "group": group}, **kwargs)
             project = get_project(project_path, get_request_viewer(), session=db.session())
             check(project)

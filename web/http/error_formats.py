@@ -91,7 +91,7 @@ def _to_plain_value(value: Any) -> Any:
 _ERROR_PAGE_TEXTS = {
     400: ("Bad request", "Go back, reload the page and try again."),
     403: ("Access denied", "Ask an owner for a higher role."),
-    404: ("Page not found", "Page not found, or you do not have access."),
+    404: ("Page not found", "The page does not exist, or you do not have access."),
     405: ("Method not allowed", "Open the page from a link instead."),
     408: ("Request timeout", "Check your connection, then try again."),
     413: ("Request too large", "Send a smaller request."),

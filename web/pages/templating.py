@@ -127,6 +127,7 @@ def _build_context() -> dict[str, Any]:
         "header_message": current.header_message,
         "footer_message": current.footer_message,
         "project": g.get("project"),
+        "group": g.get("group"),
         "page_mark": g.get("page_mark"),
         "current_path": get_current_path,
         "second_factor_to_come": find_upcoming_factor_requirement,

@@ -32,8 +32,6 @@ _SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " (secret)", Source.LI
 _INTRODUCTION = """\
 # Settings
 
-Generated from `web/settings/definitions.py` and `host_definitions.py` by `make docs`.
-
 Settings are environment variables. An empty variable counts as unset, except that an empty rate
 limit means no limit. If a value is invalid, the service does not start, and prints the name of the
 variable.
@@ -51,6 +49,9 @@ one of the two can be set, and the file must not be empty.
 Variables that look like settings but are not settings are ignored. They are reported in the log at
 the start, by `gatebell doctor`, on the administration page, and in the metric
 `gatebell_configuration_warnings`.
+"""
+_ORIGIN = """
+Generated from `web/settings/definitions.py` and `host_definitions.py` by `make docs`.
 """
 
 
@@ -91,7 +92,7 @@ def _list_with_titles() -> Iterator[tuple[str, Field[Any]]]:
 
 def build_settings_reference() -> str:
     """Return the text of docs/settings.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _format_rows())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_rows()) + _ORIGIN
 
 
 def _format_rows() -> Iterator[str]:
