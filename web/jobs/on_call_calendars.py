@@ -7,7 +7,7 @@ from typing import cast
 from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
-from domain.core.clock import read_system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.outgoing.urls import OutgoingUrl
@@ -23,7 +23,7 @@ from web.settings.stored import read_current_settings
 _MAX_RUN_SECONDS = 50.0
 
 
-def refresh_calendars(settings: Settings) -> None:
+def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -> None:
     """Read all calendars that are due, one after the other."""
     ends = monotonic() + _MAX_RUN_SECONDS
     with use_engine(settings) as engine, Session(engine) as session:
@@ -36,7 +36,7 @@ def refresh_calendars(settings: Settings) -> None:
             session=session,
             keyring=keyring,
             share=generate_random_fraction(),
-            now=read_system_clock(),
+            now=clock(),
         ):
             pass
 
@@ -54,7 +54,7 @@ def _fetch_calendar(
     )
 
 
-def queue_conflict_mail(settings: Settings) -> None:
+def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock) -> None:
     """Queue notices about conflicts of shifts and absences, if a mail server is configured."""
     if not settings.mail_url:
         return
@@ -64,7 +64,7 @@ def queue_conflict_mail(settings: Settings) -> None:
         work = UnitOfWork(
             actor=Actor(means=AccessMethod.JOB),
             session=session,
-            now=read_system_clock(),
+            now=clock(),
             settings=current,
             policy=cast("PolicyLookup", {Keyring: keyring}.__getitem__),
         )

@@ -61,7 +61,7 @@ def read_calendar(
     """
     if len(content) > MAX_CALENDAR_BYTES:
         raise _build_error(f"is larger than {MAX_CALENDAR_BYTES:,} bytes")
-    if b"BEGIN:VCALENDAR" not in content.upper():
+    if not all(each in content.upper() for each in (b"BEGIN:VCALENDAR", b"END:VCALENDAR")):
         raise _build_error("is not in the iCalendar format (.ics)")
     options = {
         "period": [period.start.isoformat(), period.end.isoformat()],
