@@ -221,15 +221,12 @@ def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarR
 def _create_calendar(
     work: UnitOfWork, new: NewImportedCalendar, owner: Mapping[str, Any], time_zone: str
 ) -> CalendarRow:
-    url = _parse_calendar_url(new.url) if new.url else None
-    release_locks(work.session)  # reading a file takes up to several seconds
-    content = (
-        None
-        if url
-        else read_calendar_file(
+    url, content = _parse_calendar_url(new.url) if new.url else None, None
+    if url is None:
+        release_locks(work.session)  # reading a file takes up to several seconds
+        content = read_calendar_file(
             new.content.encode(), time_zone, is_of_user="user_id" in owner, now=work.now
         )
-    )
     here = select(CalendarRow).filter_by(**owner).whereclause
     _check_count(work, CalendarRow, _MAX_CALENDARS, here)
     row = CalendarRow(
