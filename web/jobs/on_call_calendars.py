@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
 from domain.core.clock import Clock, read_system_clock
+from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.outgoing.urls import OutgoingUrl
@@ -28,7 +29,7 @@ def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -
     ends = monotonic() + _MAX_RUN_SECONDS
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
-        session.commit()
+        release_locks(session)
         keyring = Keyring(current.secret_key, *current.secret_key_fallbacks)
         fetch = partial(_fetch_calendar, OutgoingClient.from_settings(current))
         while monotonic() < ends and refresh_next_calendar(
@@ -68,4 +69,4 @@ def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock)
             settings=current,
             policy=cast("PolicyLookup", {Keyring: keyring}.__getitem__),
         )
-        queue_conflict_notices(work, session.commit)
+        queue_conflict_notices(work, partial(release_locks, session))

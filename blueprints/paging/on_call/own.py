@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
 from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
 from domain.core.errors import DomainError, NotFoundError
+from domain.core.types.base import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import absences, feeds
@@ -41,6 +42,7 @@ from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _SHOWN_WEEKS = 6
+_ABSENCE_QUERY = AbsenceQuery(per_page=100, order_by="starts_at", sort="asc")
 
 
 @own_on_call.get("")
@@ -55,19 +57,15 @@ def index() -> ResponseReturnValue:
         "on_call/own.html",
         found=found,
         visible=list_visible_schedules(work),
-        requests=list_own_swap_requests(get_unit_of_work()),
+        requests=list_own_swap_requests(work),
         most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
-        absences=absences.list_absences(
-            get_unit_of_work(), AbsenceQuery(per_page=100, order_by="starts_at", sort="asc")
-        ).items,
-        calendars=absences.list_own_calendars(get_unit_of_work()),
-        contacts=contact_actions.list_contacts(
-            get_unit_of_work(), ContactQuery(per_page=100)
-        ).items,
-        preferences=contact_actions.show_preferences(get_unit_of_work()),
+        absences=absences.list_absences(work, _ABSENCE_QUERY).items,
+        calendars=absences.list_own_calendars(work, OffsetQuery()).items,
+        contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
+        preferences=contact_actions.show_preferences(work),
         sends_mail=bool(get_settings().mail_url),
         feed=feeds.find_feed(
             None, get_current_user().id, session=db.session(), now=get_current_time()

@@ -15,6 +15,7 @@ from domain.accounts.profiles import UserReference
 from domain.core.database.paging import get_choice
 from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
+from domain.core.types.base import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.absence_types import OnCallHoliday
@@ -70,6 +71,7 @@ BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
 #: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
+_WHOLE_LIST = OffsetQuery(per_page=100)
 #: Maximum number of columns in a picture on a phone.
 _MAX_COLUMNS = 4
 
@@ -324,9 +326,9 @@ def render_schedule_page(
         swaps=list_upcoming_swaps(work, holder, schedule.id),
         accepted=find_accepted_swap_ids(work),
         requests=list_open_swap_requests(work, holder, schedule.id),
-        conflicts=list_conflicts(work, holder, schedule.id),
+        conflicts=list_conflicts(work, holder, schedule.id, _WHOLE_LIST).items,
         swappable=list_swappable_turns(schedule, with_current=holder.can_maintain),
-        calendars=list_holiday_calendars(work, holder, schedule.id),
+        calendars=list_holiday_calendars(work, holder, schedule.id, _WHOLE_LIST).items,
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
         **_build_calendar_context(holder, schedule, grid, selection),

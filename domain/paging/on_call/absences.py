@@ -16,7 +16,7 @@ from domain.core.database.paging import MAX_ID, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
-from domain.core.types.base import ListPage
+from domain.core.types.base import ListPage, OffsetQuery
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 from domain.paging.on_call.absence_types import (
     AbsenceQuery,
@@ -91,9 +91,9 @@ def delete_absence(work: UnitOfWork, absence_id: int) -> OnCallAbsence:
 
 
 @read_action("own_absence_calendars.index")
-def list_own_calendars(work: UnitOfWork) -> Sequence[ImportedCalendar]:
+def list_own_calendars(work: UnitOfWork, query: OffsetQuery) -> ListPage[ImportedCalendar]:
     """List the calendars with your absences."""
-    return _list_calendars(work, {"user_id": work.actor.id})
+    return _list_calendars(work, {"user_id": work.actor.id}, query)
 
 
 @action("own_absence_calendars.create")
@@ -110,7 +110,7 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
 
 @action("own_absence_calendars.refresh")
 def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
-    """Read a calendar with your absences again within a minute.
+    """Refresh a calendar with your absences within a minute.
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
@@ -130,11 +130,11 @@ def delete_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
 
 @read_action("on_call_holiday_calendars.index")
 def list_holiday_calendars(
-    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
-) -> Sequence[ImportedCalendar]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
+) -> ListPage[ImportedCalendar]:
     """List the calendars with the holidays of a schedule."""
     schedule = get_schedule_row(work, holder, schedule_id)
-    return _list_calendars(work, {"schedule_id": schedule.id})
+    return _list_calendars(work, {"schedule_id": schedule.id}, query)
 
 
 @action("on_call_holiday_calendars.create")
@@ -155,7 +155,7 @@ def create_holiday_calendar(
 def refresh_holiday_calendar(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, calendar_id: int
 ) -> ImportedCalendar:
-    """Read a calendar with holidays again within a minute.
+    """Refresh a calendar with holidays within a minute.
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
@@ -179,12 +179,13 @@ def delete_holiday_calendar(
 
 @read_action("on_call_holidays.index")
 def list_holidays(
-    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
-) -> Sequence[OnCallHoliday]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
+) -> ListPage[OnCallHoliday]:
     """List the current and future holidays of a schedule."""
     schedule = get_schedule_row(work, holder, schedule_id)
     today = work.now.astimezone(get_zone(schedule.time_zone)).date()
-    return find_holidays(schedule.id, today, date.max, session=work.session)
+    found = find_holidays(schedule.id, today, date.max, session=work.session)
+    return query.build_page(found)
 
 
 def find_holidays(
@@ -205,9 +206,11 @@ def find_holidays(
     return tuple(dict.fromkeys(OnCallHoliday.model_validate(row) for row in rows))
 
 
-def _list_calendars(work: UnitOfWork, owner: Mapping[str, Any]) -> Sequence[ImportedCalendar]:
+def _list_calendars(
+    work: UnitOfWork, owner: Mapping[str, Any], query: OffsetQuery
+) -> ListPage[ImportedCalendar]:
     rows = work.session.scalars(select(CalendarRow).filter_by(**owner).order_by(CalendarRow.id))
-    return tuple(map(ImportedCalendar.model_validate, rows))
+    return query.build_page([ImportedCalendar.model_validate(row) for row in rows])
 
 
 def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarRow:

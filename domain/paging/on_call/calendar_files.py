@@ -53,7 +53,7 @@ class CalendarContent:
 def read_calendar(
     content: bytes, period: Period, time_zone: str, *, min_length: timedelta, includes_free: bool
 ) -> CalendarContent:
-    """Return the events of a calendar in a period, except cancelled events.
+    """Return the events of a calendar in a period, except canceled events.
 
     All-day events and events without a time zone are in `time_zone`. Events that are shorter than
     `min_length` are left out. Without `includes_free`, events that are marked as free are left out.

@@ -16,6 +16,7 @@ from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.profiles import find_user_references
+from domain.core.types.base import ListPage, OffsetQuery
 from domain.paging.on_call import notices
 from domain.paging.on_call.absence_types import OnCallConflict
 from domain.paging.on_call.notices import ShiftChange
@@ -49,14 +50,14 @@ class Conflict:
 
 @read_action("on_call_conflicts.index")
 def list_conflicts(
-    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
-) -> Sequence[OnCallConflict]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
+) -> ListPage[OnCallConflict]:
     """List the conflicts of shifts and absences in the next eight weeks."""
     schedule = get_schedule_row(work, holder, schedule_id)
     found = find_conflicts(
         [schedule.id], until=work.now + _SHOWN_PERIOD, session=work.session, now=work.now
     )
-    return build_conflicts(work, found)
+    return query.build_page(build_conflicts(work, found))
 
 
 def list_user_conflicts(

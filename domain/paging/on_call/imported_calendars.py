@@ -87,7 +87,7 @@ def refresh_next_calendar(
         pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
         varied = min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
         locked.next_refresh_at = now + varied
-    session.commit()
+    release_locks(session)
     return True
 
 

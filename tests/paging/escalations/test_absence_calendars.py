@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import AccessMethod, Actor
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
+from domain.delivery.outgoing import deadlines
 from domain.paging.on_call import absences
 from domain.paging.on_call.absence_types import ImportedCalendar, NewImportedCalendar
 from models import OnCallAbsence, OnCallImportedCalendar, User
@@ -150,7 +151,7 @@ def test_failures_are_explained_and_keep_the_known_absences(
         server.receiver.words = words
         row = refresh(shop, server, 28 * HOUR)
         assert (row.last_error or "").startswith(problem)
-    run = client.run_with_deadline
+    run = deadlines.run_with_deadline
     monkeypatch.setattr(
         client, "run_with_deadline", lambda _seconds, act, *, stop: run(0.2, act, stop=stop)
     )

@@ -8,6 +8,7 @@ from sqlalchemy import delete, update
 
 from domain.access.actor import AccessMethod, Actor
 from domain.access.roles import Role
+from domain.core.types.base import OffsetQuery
 from domain.paging.on_call.absence_types import NewAbsence
 from domain.paging.on_call.absences import create_absence
 from domain.paging.on_call.actions import delete_schedule
@@ -49,7 +50,8 @@ def be_absent(shop: Escalated, person: Person, start: float, end: float) -> None
 
 def conflicts(shop: Escalated, schedule: int) -> int:
     with shop.session() as session:
-        return len(list_conflicts(shop.work(session), shop.project_view(session), schedule))
+        work, project = shop.work(session), shop.project_view(session)
+        return len(list_conflicts(work, project, schedule, OffsetQuery()).items)
 
 
 def override(shop: Escalated, schedule: int, start: float, end: float) -> None:
