@@ -69,7 +69,7 @@ def create_absence(work: UnitOfWork, new: NewAbsence) -> OnCallAbsence:
     )
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
-    _record_absence_event(work, "created", row)
+    _record_change(work, "created", row)
     return OnCallAbsence.model_validate(row)
 
 
@@ -86,7 +86,7 @@ def delete_absence(work: UnitOfWork, absence_id: int) -> OnCallAbsence:
         raise InvalidError("Delete this absence in its calendar.", field="absence_id")
     shown = OnCallAbsence.model_validate(row)
     work.session.delete(row)
-    _record_absence_event(work, "deleted", row)
+    _record_change(work, "deleted", row)
     return shown
 
 
@@ -104,7 +104,7 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
     """
     zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
     row = _create_calendar(work, new, {"user_id": work.actor.id}, zone)
-    _record_own_calendar_event(work, "calendar of absences added", row)
+    _record_change(work, "calendar of absences added", row)
     return ImportedCalendar.model_validate(row)
 
 
@@ -124,7 +124,7 @@ def delete_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
     Raise NotFoundError if there is no such calendar.
     """
     row = _get_calendar(work, calendar_id, user_id=work.actor.id)
-    _record_own_calendar_event(work, "calendar of absences removed", row)
+    _record_change(work, "calendar of absences removed", row)
     return _delete_calendar(work, row)
 
 
@@ -147,7 +147,7 @@ def create_holiday_calendar(
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     row = _create_calendar(work, new, {"schedule_id": schedule.id}, schedule.time_zone)
-    _record_holiday_event(work, holder, schedule, "holiday calendar added", row)
+    _record_change(work, "holiday calendar added", row, holder, schedule)
     return ImportedCalendar.model_validate(row)
 
 
@@ -173,7 +173,7 @@ def delete_holiday_calendar(
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     row = _get_calendar(work, calendar_id, schedule_id=schedule.id)
-    _record_holiday_event(work, holder, schedule, "holiday calendar removed", row)
+    _record_change(work, "holiday calendar removed", row, holder, schedule)
     return _delete_calendar(work, row)
 
 
@@ -282,37 +282,24 @@ def _delete_calendar(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
     return shown
 
 
-def _record_absence_event(work: UnitOfWork, change: str, row: AbsenceRow) -> None:
-    period = {"starts_at": format_api_time(row.starts_at), "ends_at": format_api_time(row.ends_at)}
-    work.record_audit_event(
-        EventKind.ON_CALL_ABSENCE_CHANGED,
-        user_id=work.actor.id,
-        details={"change": change, **period},
-    )
-
-
-def _record_own_calendar_event(work: UnitOfWork, change: str, row: CalendarRow) -> None:
-    work.record_audit_event(
-        EventKind.ON_CALL_ABSENCE_CHANGED,
-        user_id=work.actor.id,
-        subject=row.name,
-        details={"change": change},
-    )
-
-
-def _record_holiday_event(
+def _record_change(
     work: UnitOfWork,
-    holder: ProjectOrGroup,
-    schedule: OnCallSchedule,
     change: str,
-    row: CalendarRow,
+    row: AbsenceRow | CalendarRow,
+    holder: ProjectOrGroup | None = None,
+    schedule: OnCallSchedule | None = None,
 ) -> None:
-    work.record_audit_event(
-        EventKind.ON_CALL_SCHEDULE_CHANGED,
-        subject=schedule.name,
-        details={
-            "change": change,
-            "calendar": row.name,
-            holder.namespace.resource_type: holder.path,
-        },
-    )
+    """Record an audit event about an absence or a calendar, of the actor or of a schedule."""
+    details = {"change": change}
+    if isinstance(row, CalendarRow):
+        details["calendar"] = row.name
+    else:
+        details["starts_at"] = format_api_time(row.starts_at)
+        details["ends_at"] = format_api_time(row.ends_at)
+    if holder is None or schedule is None:
+        kind, user_id = EventKind.ON_CALL_ABSENCE_CHANGED, work.actor.id
+        work.record_audit_event(kind, user_id=user_id, details=details)
+    else:
+        details[holder.namespace.resource_type] = holder.path
+        kind = EventKind.ON_CALL_SCHEDULE_CHANGED
+        work.record_audit_event(kind, subject=schedule.name, details=details)

@@ -6,11 +6,9 @@ might be paged.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import select, true
-from sqlalchemy.orm import Session
 
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
@@ -39,99 +37,62 @@ _LOOKBACK = timedelta(days=14)
 _MAX_MAINTAINERS = 50
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conflict:
-    """The part of a turn in which its user is absent."""
-
-    schedule_id: int
-    user_id: int
-    during: Period
-
-
 @read_action("on_call_conflicts.index")
 def list_conflicts(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
 ) -> ListPage[OnCallConflict]:
     """List the conflicts of shifts and absences in the next eight weeks."""
     schedule = get_schedule_row(work, holder, schedule_id)
-    found = find_conflicts(
-        [schedule.id], until=work.now + _SHOWN_PERIOD, session=work.session, now=work.now
-    )
-    return query.build_page(build_conflicts(work, found))
-
-
-def list_user_conflicts(
-    work: UnitOfWork, schedule_ids: Collection[int]
-) -> tuple[OnCallConflict, ...]:
-    """Return the actor's conflicts in schedules."""
-    found = find_conflicts(
-        schedule_ids,
-        until=work.now + _SHOWN_PERIOD,
-        session=work.session,
-        now=work.now,
-        user_ids=[work.actor.id or 0],
-    )
-    return build_conflicts(work, found)
-
-
-def build_conflicts(work: UnitOfWork, conflicts: Sequence[Conflict]) -> tuple[OnCallConflict, ...]:
-    """Return the resources of conflicts, with the names of their users."""
-    named = find_user_references(
-        {each.user_id for each in conflicts},
-        base_url=work.settings.base_url,
-        session=work.session,
-    )
-    return tuple(
-        OnCallConflict(
-            schedule_id=each.schedule_id,
-            user=named[each.user_id],
-            starts_at=each.during.start,
-            ends_at=each.during.end,
-        )
-        for each in conflicts
-    )
+    return query.build_page(find_conflicts(work, [schedule.id]))
 
 
 def find_conflicts(
+    work: UnitOfWork,
     schedule_ids: Collection[int],
     *,
-    until: datetime,
-    session: Session,
-    now: datetime,
+    within: timedelta = _SHOWN_PERIOD,
     user_ids: Collection[int] | None = None,
-) -> Sequence[Conflict]:
-    """Return the current and future conflicts in schedules that start before a time.
-
-    If `user_ids` is None, return the conflicts of all users.
-    """
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    within = Period(today - _LOOKBACK, until)
-    absences = load_absences(Period(now, until), session=session, user_ids=user_ids)
+) -> tuple[OnCallConflict, ...]:
+    """Return the conflicts in schedules from now on, by default of all users."""
+    now, until = work.now, work.now + within
+    absences = load_absences(Period(now, until), session=work.session, user_ids=user_ids)
     if not absences:
         return ()
-    plans = load_schedule_plans(schedule_ids, within, session=session, now=now)
-    found = (
-        conflict
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    period = Period(today - _LOOKBACK, until)
+    plans = load_schedule_plans(schedule_ids, period, session=work.session, now=now)
+    found = [
+        (during, plan.schedule_id, user_id)
         for plan in plans.values()
-        for conflict in _compute_conflicts(plan, absences, within)
-        if conflict.during.end > now
+        for during, user_id in _compute_conflicts(plan, absences, period)
+        if during.end > now
+    ]
+    named = find_user_references(
+        {user_id for *_, user_id in found}, base_url=work.settings.base_url, session=work.session
     )
-    return sorted(found, key=lambda each: (each.during, each.schedule_id, each.user_id))
+    return tuple(
+        OnCallConflict(
+            schedule_id=schedule_id,
+            user=named[user_id],
+            starts_at=during.start,
+            ends_at=during.end,
+        )
+        for during, schedule_id, user_id in sorted(found)
+    )
 
 
 def _compute_conflicts(
     plan: SchedulePlan, absences: Mapping[int, Sequence[Period]], period: Period
-) -> Iterator[Conflict]:
+) -> Iterator[tuple[Period, int]]:
+    """Yield the part of each turn in which its user is absent, with the id of the user."""
     for turn in find_user_turns(plan, period):
         for absence in absences.get(turn.duty.user_id, ()):
             parts = [
                 part for part in turn.parts if part.start < absence.end and part.end > absence.start
             ]
             if parts:
-                during = Period(max(parts[0].start, absence.start), min(parts[-1].end, absence.end))
-                yield Conflict(
-                    schedule_id=plan.schedule_id, user_id=turn.duty.user_id, during=during
-                )
+                start, end = max(parts[0].start, absence.start), min(parts[-1].end, absence.end)
+                yield Period(start, end), turn.duty.user_id
 
 
 def queue_conflict_notices(work: UnitOfWork, commit_batch: Callable[[], None]) -> int:
@@ -146,11 +107,9 @@ def queue_conflict_notices(work: UnitOfWork, commit_batch: Callable[[], None]) -
         for user_id in users
         for schedule in find_user_schedules(user_id, session=session, now=now)
     }
-    found = find_conflicts(
-        ids, until=now + _NOTICE_PERIOD, session=session, now=now, user_ids=users.keys()
-    )
+    found = find_conflicts(work, ids, within=_NOTICE_PERIOD)
     rows = session.scalars(select(OnCallConflictNotice)).all()
-    by_schedule: dict[int, list[Conflict]] = defaultdict(list)
+    by_schedule: dict[int, list[OnCallConflict]] = defaultdict(list)
     for each in found:
         by_schedule[each.schedule_id].append(each)
     for row in rows:
@@ -168,27 +127,27 @@ def queue_conflict_notices(work: UnitOfWork, commit_batch: Callable[[], None]) -
 def _notify_of_conflicts(
     work: UnitOfWork,
     schedule_id: int,
-    conflicts: Sequence[Conflict],
+    conflicts: Sequence[OnCallConflict],
     rows: Sequence[OnCallConflictNotice],
 ) -> int:
     """Store the new conflicts of a schedule, and queue notices and reminders."""
     new, soon, now = [], [], work.now
     for each in conflicts:
-        is_soon = each.during.start <= now + _REMINDER_PERIOD
+        is_soon = each.starts_at <= now + _REMINDER_PERIOD
         row = next((row for row in rows if _is_notice_about(row, each)), None)
         if row is None:
             new.append(each)
             row = OnCallConflictNotice(
                 schedule_id=schedule_id,
-                user_id=each.user_id,
-                starts_at=each.during.start,
-                ends_at=each.during.end,
+                user_id=each.user.id,
+                starts_at=each.starts_at,
+                ends_at=each.ends_at,
                 noticed_at=now,
             )
             work.session.add(row)
         elif is_soon and row.reminded_at is None:
             soon.append(each)
-        row.ends_at = max(row.ends_at, each.during.end)
+        row.ends_at = max(row.ends_at, each.ends_at)
         row.reminded_at = row.reminded_at or (now if is_soon else None)
     work.session.flush()
     for some, is_reminder in ((new, False), (soon, True)):
@@ -197,14 +156,13 @@ def _notify_of_conflicts(
     return len(new) + len(soon)
 
 
-def _is_notice_about(row: OnCallConflictNotice, conflict: Conflict) -> bool:
-    is_same = (row.schedule_id, row.user_id) == (conflict.schedule_id, conflict.user_id)
-    during = conflict.during
-    return is_same and row.starts_at < during.end and row.ends_at > during.start
+def _is_notice_about(row: OnCallConflictNotice, conflict: OnCallConflict) -> bool:
+    is_same = (row.schedule_id, row.user_id) == (conflict.schedule_id, conflict.user.id)
+    return is_same and row.starts_at < conflict.ends_at and row.ends_at > conflict.starts_at
 
 
 def _queue_notices(
-    work: UnitOfWork, schedule_id: int, conflicts: Sequence[Conflict], *, is_reminder: bool
+    work: UnitOfWork, schedule_id: int, conflicts: Sequence[OnCallConflict], *, is_reminder: bool
 ) -> None:
     """Queue emails to the absent users and the Maintainers of a schedule."""
     session = work.session
@@ -222,7 +180,7 @@ def _queue_notices(
             today=work.now.date(),
         )
         notices.queue_conflict_notices(
-            build_conflicts(work, conflicts),
+            conflicts,
             change.find_users(sorted(able)[:_MAX_MAINTAINERS]).values(),
             change,
             is_reminder=is_reminder,
