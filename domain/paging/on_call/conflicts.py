@@ -54,13 +54,13 @@ def find_conflicts(
     user_ids: Collection[int] | None = None,
 ) -> tuple[OnCallConflict, ...]:
     """Return the conflicts in schedules from now on, by default of all users."""
-    now, until = work.now, work.now + within
-    absences = load_absences(Period(now, until), session=work.session, user_ids=user_ids)
-    if not absences:
-        return ()
+    session, now, until = work.session, work.now, work.now + within
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     period = Period(today - _LOOKBACK, until)
-    plans = load_schedule_plans(schedule_ids, period, session=work.session, now=now)
+    plans = load_schedule_plans(schedule_ids, period, session=session, now=now)
+    users = {user_id for plan in plans.values() for user_id in plan.eligible_periods}
+    users &= set(users if user_ids is None else user_ids)
+    absences = load_absences(Period(now, until), session=session, user_ids=users)
     found = [
         (during, plan.schedule_id, user_id)
         for plan in plans.values()
@@ -68,7 +68,7 @@ def find_conflicts(
         if during.end > now
     ]
     named = find_user_references(
-        {user_id for *_, user_id in found}, base_url=work.settings.base_url, session=work.session
+        {user_id for *_, user_id in found}, base_url=work.settings.base_url, session=session
     )
     return tuple(
         OnCallConflict(

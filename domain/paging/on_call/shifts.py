@@ -162,8 +162,9 @@ def load_lanes(
 ) -> tuple[Sequence[Lane], Mapping[int, UserReference]]:
     """Return the lanes of a schedule for a period, and its users by id."""
     plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
-    absences = load_absences(period, session=work.session)
-    lanes = build_lanes(plans[schedule_id], period, gaps_from=gaps_from, absences=absences)
+    plan = plans[schedule_id]
+    absences = load_absences(period, session=work.session, user_ids=plan.eligible_periods.keys())
+    lanes = build_lanes(plan, period, gaps_from=gaps_from, absences=absences)
     ids = (bar.duty.user_id for lane in lanes for bar in lane.bars if bar.duty)
     named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     return lanes, named
