@@ -1,10 +1,13 @@
 """Notices about conflicts between shifts and absences, each sent once."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import delete, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from domain.access.actor import AccessMethod, Actor
 from domain.access.roles import Role
@@ -149,3 +152,19 @@ def test_a_swap_moves_a_conflict_away(shop: Escalated, schedule: int) -> None:
     before = conflicts(shop, schedule)
     shop.swap(schedule, (shop.alice, 48), (shop.bob, 24))
     assert (before, conflicts(shop, schedule)) == (1, 0)
+
+
+def test_two_workers_send_each_notice_once(shop: Escalated, schedule: int) -> None:
+    be_absent(shop, shop.alice, 3, 5)
+
+    def queue() -> None:
+        # The worker that is second retries later.
+        with suppress(SQLAlchemyError):
+            queue_conflict_mail(shop.settings, clock=lambda: shop.now)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(queue) for _ in range(2)]:
+            done.result()
+    assert len(shop.rows(Mail)) == 2
+    assert check(shop) == []
+    assert len(shop.rows(OnCallConflictNotice)) == conflicts(shop, schedule)
