@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from wtforms import (
     DateField,
     FieldList,
+    FileField,
     FormField,
     HiddenField,
     IntegerField,
@@ -26,7 +27,14 @@ from wtforms.validators import (
     ValidationError,
 )
 
+from domain.core.errors import InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
+from domain.paging.on_call.absence_types import (
+    MAX_CALENDAR_NAME_LENGTH,
+    MAX_NOTE_LENGTH,
+    NewAbsence,
+    NewImportedCalendar,
+)
 from domain.paging.on_call.own_types import NewCover, OnCallTurn, OwnSchedule
 from domain.paging.on_call.rotation_syntax import WEEKDAYS
 from domain.paging.on_call.schedule_values import TurnUnit
@@ -327,6 +335,54 @@ class SwapForm(Form):
             other_starts_at=other.starts_at,
             other_ends_at=other.ends_at,
         )
+
+
+class AbsenceForm(Form):
+    """The form for a period in which the current user is absent."""
+
+    starts_at = LocalTimeField("From", InputRequired("Enter a start."))
+    ends_at = LocalTimeField("Until", InputRequired("Enter an end."))
+    note = TextLineField("Note", limit_length(MAX_NOTE_LENGTH, "A note"))
+
+    def __init__(self, *args: Any, time_zone: str, **kw: Any) -> None:
+        """Interpret the times in a time zone."""
+        super().__init__(*args, **kw)
+        self.time_zone = time_zone
+
+    @property
+    def entered_absence(self) -> NewAbsence:
+        """The entered absence."""
+        start, end = (
+            convert_to_utc(cast("datetime", each.data), get_zone(self.time_zone))
+            for each in (self.starts_at, self.ends_at)
+        )
+        return self.build_entered_body(NewAbsence, starts_at=start, ends_at=end)
+
+
+class ImportedCalendarForm(Form):
+    """The form for a calendar with absences or holidays, as a URL or a file."""
+
+    fields_of: ClassVar = {"content": "file"}
+    name = TextLineField(
+        "Name",
+        DataRequired("Enter a name, such as Vacation."),
+        limit_length(MAX_CALENDAR_NAME_LENGTH, "A name"),
+    )
+    url = TextLineField("URL of the calendar")
+    file = FileField("Or a file (.ics)")
+
+    @property
+    def entered_calendar(self) -> NewImportedCalendar:
+        """The entered calendar. Raise InvalidError unless there is either a URL or a file."""
+        content = self.file.data.read().decode(errors="replace") if self.file.data else ""
+        if bool(self.url.data) == bool(content):
+            raise InvalidError("Enter either a URL or a file.", field="url")
+        return self.build_entered_body(NewImportedCalendar, content=content)
+
+    @property
+    def confirmation(self) -> str:
+        """The message after the calendar was added."""
+        return "Calendar added." + (" It is read within a minute." if self.url.data else "")
 
 
 class CoverForm(Form):

@@ -102,6 +102,12 @@ from models.on_call import (
     OnCallSwapRequest,
     OnCallTurn,
 )
+from models.on_call_absences import (
+    OnCallAbsence,
+    OnCallConflictNotice,
+    OnCallHoliday,
+    OnCallImportedCalendar,
+)
 from models.projects import (
     FormerPath,
     Group,

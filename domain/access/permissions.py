@@ -245,6 +245,19 @@ PERMISSIONS: Mapping[str, Permission] = {
         "own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)
     ),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
+    "own_absences.index": _instance(_READ_ALERTS),
+    **_build_permission_rows("own_absences", "create delete", _instance(_WRITE_ALERTS)),
+    "own_absence_calendars.index": _instance(_READ_ALERTS),
+    # The URL is read after the token has expired, so a scope for alerts is not enough.
+    **_build_permission_rows("own_absence_calendars", "create refresh delete", _instance(_WRITE)),
+    "on_call_conflicts.index": _VIEW_NAMESPACE_ALERTS,
+    "on_call_holidays.index": _VIEW_NAMESPACE_ALERTS,
+    "on_call_holiday_calendars.index": _VIEW_NAMESPACE_ALERTS,
+    **_build_permission_rows(
+        "on_call_holiday_calendars",
+        "create refresh delete",
+        _namespace(_WRITE, Role.MAINTAINER),
+    ),
     # The calendar URL outlives the token that creates it, so a scope for alerts is not enough.
     **_build_permission_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
     # URLs may contain a secret, so a read scope is not enough.

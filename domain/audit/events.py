@@ -104,6 +104,7 @@ class EventKind(StrEnum):
     ON_CALL_OVERRIDE_CHANGED = "on_call_override.changed"
     ON_CALL_SWAP_CHANGED = "on_call_swap.changed"
     ON_CALL_CALENDAR_CHANGED = "on_call_calendar.changed"
+    ON_CALL_ABSENCE_CHANGED = "on_call_absence.changed"
     ESCALATION_POLICY_CREATED = "escalation_policy.created"
     ESCALATION_POLICY_CHANGED = "escalation_policy.changed"
     ESCALATION_POLICY_REMOVED = "escalation_policy.removed"

@@ -45,7 +45,9 @@ from models import (
     Mail,
     MaintenanceWindow,
     Member,
+    OnCallAbsence,
     OnCallEligibility,
+    OnCallHoliday,
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
@@ -250,6 +252,10 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(WebServer, WebServer.seen_at < now - _OUTAGE_RETENTION),
         # Past shifts are computed from these rows.
         _ExpiredRows(OnCallOverride, OnCallOverride.ends_at < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(OnCallAbsence, OnCallAbsence.ends_at < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(
+            OnCallHoliday, OnCallHoliday.last_day < (now - SCHEDULE_HISTORY_RETENTION).date()
+        ),
         _ExpiredRows(OnCallEligibility, OnCallEligibility.until < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(OnCallSwap, OnCallSwap.over_at < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(

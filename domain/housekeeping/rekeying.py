@@ -38,6 +38,7 @@ _ENCRYPTED_COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = {
     "contact_codes": models.Contact.code_ciphertext,
     "webhook_urls": models.WebhookEndpoint.url_ciphertext,
     "audit_stream_urls": models.AuditStream.url_ciphertext,
+    "on_call_calendar_urls": models.OnCallImportedCalendar.url_ciphertext,
     "messages": models.Mail.text_ciphertext,
     "idempotent_responses": models.IdempotentRequest.response_ciphertext,
 }

@@ -179,10 +179,10 @@ def test_the_description_is_not_sent_again_to_a_client_with_its_etag(
 #: First words of summaries: imperatives.
 _VERBS = (
     "Accept Acknowledge Activate Add Approve Archive Assign Change Check Comment Confirm Create "
-    "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open Page "
-    "Pause Preview Process Queue Receive Recognize Redirect Register Reject Remove Replace Report "
-    "Reprocess Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze Stop Store "
-    "Summarize Swap Test Transfer Unarchive Undo Unlink Unlock"
+    "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open "
+    "Page Pause Preview Process Queue Receive Recognize Redirect Refresh Register Reject Remove "
+    "Replace Report Reprocess Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze "
+    "Stop Store Summarize Swap Test Transfer Unarchive Undo Unlink Unlock"
 )
 #: First words of fragments and of clauses that stand for a subject.
 _FRAGMENTS = (

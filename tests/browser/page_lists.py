@@ -1,5 +1,7 @@
 """Pages of each subject with content, for the checks of every page."""
 
+from datetime import timedelta
+
 from sqlalchemy import func, select
 
 from domain.access.roles import Role
@@ -25,6 +27,7 @@ from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.heartbeats import heartbeat
 from tests.support.notifications.push_service import Device, PushService
 from tests.support.oauth.oauth_wire import post_token
+from tests.support.service.calendars import build_calendar
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import Receiver
 from tests.support.wire.html_forms import form_to, submit
@@ -63,9 +66,21 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
         device = Device(PushService(Receiver(port=443), gatebell.instance_path), name)
         submit(browser, page, form, subscription=device.subscription, label=label)
     own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
+    add_absences(gatebell, person)
+    own += [f"/-/on_call/{each}/new" for each in ("absences", "absence_calendars")]
     forms = [f"{contacts}?service=ntfy", f"{contacts}/{made}"]
     channels = f"/{path}/-/settings/channels"
     return [*own, *forms, channels, f"{channels}/{channel}", f"/-/acknowledge/{sealed}"]
+
+
+def add_absences(gatebell: LiveGatebell, person: Person) -> None:
+    """Add an absence and a calendar of absences."""
+    call = api_caller(gatebell, person, "/user/on_call")
+    start, end = ((now() + timedelta(days=each)).isoformat() for each in (1, 9))
+    absence = {"starts_at": start, "ends_at": end, "note": NASTY[1:200]}
+    call.done("POST", "/absences", status=201, json=absence)
+    calendar = {"name": NASTY[1:100], "url": "https://calendar.invalid/"}
+    call.done("POST", "/absence_calendars", status=201, json=calendar)
 
 
 def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[str]:
@@ -109,6 +124,12 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
     rotations = [f"weekly {person.username} mon 09:00"]
     given = {"name": name, "time_zone": "UTC", "rotations": rotations}
     schedule = call.done("POST", "/on_call/schedules", status=201, json=given)
+    calendar = {
+        "name": name,
+        "content": build_calendar(f"DTSTART;VALUE=DATE:{now():%Y%m%d}").decode(),
+    }
+    path = f"/on_call/schedules/{schedule['id']}/holiday_calendars"
+    call.done("POST", path, status=201, json=calendar)
     policy = {"name": name, "steps": [f"0s user:{person.username}"], "default": True}
     made = call.done("POST", "/escalation_policies", status=201, json=policy)
     route = {"name": name, "severities": ["low"], "escalation_policy_id": made["id"]}
@@ -118,7 +139,10 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
     rotation = schedule["rotations"][0]["id"]
     return [
         *(at, f"{at}/schedules/new", of_schedule, f"{of_schedule}/edit"),
-        *(f"{of_schedule}/{new}/new" for new in ("rotations", "overrides", "swaps")),
+        *(
+            f"{of_schedule}/{new}/new"
+            for new in ("rotations", "overrides", "swaps", "holiday_calendars")
+        ),
         *(f"{of_schedule}/rotations/{rotation}/edit", f"{of_schedule}/handover_notes/new"),
         *(f"{at}/policies", f"{at}/policies/new", f"{at}/policies/{made['id']}"),
         *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{routed['id']}"),

@@ -46,6 +46,7 @@ from web.jobs.mail import (
     queue_due_mail,
     record_rejecting_integrations,
 )
+from web.jobs.on_call_calendars import queue_conflict_mail, refresh_calendars
 from web.jobs.pages import PagingJob
 from web.jobs.repositories import pack_repositories, run_registry_removals
 from web.jobs.retention import (
@@ -124,6 +125,8 @@ def build_jobs(settings: Settings) -> Sequence[Job]:
         once("check_identities", _MINUTE, check_identities),
         once(PRUNE_JOB, _TEN_MINUTES, partial(run_prune, checked_deliveries=CheckedDeliveries())),
         once("note_who_can_be_on_call", _TEN_MINUTES, record_on_call_eligibility),
+        once("on_call_calendars", _MINUTE, refresh_calendars),
+        once("on_call_conflicts", _TEN_MINUTES, queue_conflict_mail),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),
         each("queue_assignments", _MINUTE, queue_assignment_notices),

@@ -63,6 +63,11 @@ class OutgoingResponse:
     seconds: float
     #: First bytes of the body.
     beginning: bytes = field(repr=False, default=b"")
+    #: False if the connection was closed before the end of the body, or the body is too large.
+    is_complete: bool = True
+    #: Headers ETag and Last-Modified.
+    etag: str | None = None
+    last_modified: str | None = None
 
     @property
     def problem(self) -> str | None:
@@ -139,10 +144,31 @@ class OutgoingClient:
             raise ResponseTooLargeError(_MAX_RESPONSE_BYTES)
         return answer.status, answer.beginning
 
-    def _send_once(
-        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], *, kept: int
+    def fetch_file(
+        self, url: OutgoingUrl, headers: Mapping[str, str], *, max_bytes: int
     ) -> OutgoingResponse:
-        request = _OutgoingRequest(url, body, headers, route=self._route, kept=kept)
+        """Request a URL once and return the response with its whole body.
+
+        The connection is not kept. Raise OutgoingError if there is no response, or it is incomplete
+        or too large.
+        """
+        answer = self._send_once(url, None, headers, kept=max_bytes, read=max_bytes + 1)
+        if not answer.is_complete:
+            if len(answer.beginning) == max_bytes:
+                raise ResponseTooLargeError(max_bytes)
+            raise ConnectionFailedError("the connection was closed before the end of the response")
+        return answer
+
+    def _send_once(
+        self,
+        url: OutgoingUrl,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        kept: int,
+        read: int = _MAX_RESPONSE_BYTES,
+    ) -> OutgoingResponse:
+        request = _OutgoingRequest(url, body, headers, route=self._route, kept=kept, read=read)
         answer = run_with_deadline(
             self._deadline, lambda: request.send_request(None), stop=request.end_request
         )
@@ -176,6 +202,7 @@ class _OutgoingRequest:
         *,
         route: _Route,
         kept: int = _MAX_KEPT_POST_BYTES,
+        read: int = _MAX_RESPONSE_BYTES,
     ) -> None:
         #: URL and body of the request, which is a POST with a body and otherwise a GET.
         self._url, self._body = url, body
@@ -185,6 +212,8 @@ class _OutgoingRequest:
         self._target = url.target
         #: Maximum number of response bytes returned.
         self._max_kept_bytes = kept
+        #: Number of bytes from which a response is too large.
+        self._max_read_bytes = read
         #: Open connection, or None once it is closed.
         self.connection: HTTPConnection | None = None
         self._is_stopped = False
@@ -292,7 +321,9 @@ class _OutgoingRequest:
 
     def _read_response(self, began: float) -> OutgoingResponse:
         response = self._response
-        beginning, is_complete = _read_limited_body(response, self._max_kept_bytes)
+        beginning, is_complete = _read_limited_body(
+            response, self._max_kept_bytes, self._max_read_bytes
+        )
         is_passed_on = self._target != self._url.target
         if not is_complete or is_passed_on or self.connection is None or not self.connection.sock:
             self._drop_connection()
@@ -301,6 +332,9 @@ class _OutgoingRequest:
             retry_after=_parse_retry_after(response.headers.get("Retry-After")),
             seconds=monotonic() - began,
             beginning=beginning,
+            is_complete=is_complete,
+            etag=response.headers.get("ETag"),
+            last_modified=response.headers.get("Last-Modified"),
         )
 
     def _drop_connection(self) -> None:
@@ -309,9 +343,9 @@ class _OutgoingRequest:
             _close_connection(connection)
 
 
-def _read_limited_body(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
-    """Read the body up to the limit and return its first bytes and whether it is complete."""
-    left, beginning = _MAX_RESPONSE_BYTES, b""
+def _read_limited_body(response: HTTPResponse, kept: int, maximum: int) -> tuple[bytes, bool]:
+    """Read less than `maximum` bytes of the body; return its beginning and whether it is whole."""
+    left, beginning = maximum, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
             left -= len(chunk)

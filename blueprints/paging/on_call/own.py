@@ -7,10 +7,12 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
 from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
-from domain.core.errors import NotFoundError
+from domain.core.errors import DomainError, NotFoundError
+from domain.core.types.base import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
-from domain.paging.on_call import feeds
+from domain.paging.on_call import absences, feeds
+from domain.paging.on_call.absence_types import AbsenceQuery
 from domain.paging.on_call.my_on_call import (
     MAX_TURN_LOOKBACK,
     MAX_VISIBLE_SCHEDULES,
@@ -28,7 +30,7 @@ from domain.paging.on_call.own_types import (
     OwnSchedule,
 )
 from domain.paging.on_call.swap_requests import list_own_swap_requests
-from forms.on_call import CoverForm
+from forms.on_call import AbsenceForm, CoverForm, ImportedCalendarForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -40,6 +42,7 @@ from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _SHOWN_WEEKS = 6
+_ABSENCE_QUERY = AbsenceQuery(per_page=100, order_by="starts_at", sort="asc")
 
 
 @own_on_call.get("")
@@ -54,15 +57,15 @@ def index() -> ResponseReturnValue:
         "on_call/own.html",
         found=found,
         visible=list_visible_schedules(work),
-        requests=list_own_swap_requests(get_unit_of_work()),
+        requests=list_own_swap_requests(work),
         most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
-        contacts=contact_actions.list_contacts(
-            get_unit_of_work(), ContactQuery(per_page=100)
-        ).items,
-        preferences=contact_actions.show_preferences(get_unit_of_work()),
+        absences=absences.list_absences(work, _ABSENCE_QUERY).items,
+        calendars=absences.list_own_calendars(work, OffsetQuery()).items,
+        contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
+        preferences=contact_actions.show_preferences(work),
         sends_mail=bool(get_settings().mail_url),
         feed=feeds.find_feed(
             None, get_current_user().id, session=db.session(), now=get_current_time()
@@ -94,6 +97,54 @@ def end_calendar() -> ResponseReturnValue:
         feeds.end_own_calendar(get_unit_of_work())
         flash("The calendar URL was revoked.")
     return redirect(url_for("own_on_call.index"))
+
+
+@own_on_call.route("/absences/new", methods=["GET", "POST"])
+@sign_in_required
+def new_absence() -> ResponseReturnValue:
+    """Add a period in which the user is absent."""
+    form = AbsenceForm(time_zone=get_current_user().time_zone)
+    if form.run_if_valid(lambda: absences.create_absence(get_unit_of_work(), form.entered_absence)):
+        flash("Absence added.")
+        return redirect(url_for("own_on_call.index", _anchor="absences"))
+    return render_form_page("on_call/absence_form.html", form)
+
+
+@own_on_call.post("/absences/<int:absence_id>/delete")
+@sign_in_required
+def delete_absence(absence_id: int) -> ResponseReturnValue:
+    """Delete an absence that the user entered."""
+    with show_errors_on_next_page(DomainError):
+        absences.delete_absence(get_unit_of_work(), absence_id)
+        flash("Absence deleted.")
+    return redirect(url_for("own_on_call.index", _anchor="absences"))
+
+
+@own_on_call.route("/absence_calendars/new", methods=["GET", "POST"])
+@sign_in_required
+def new_absence_calendar() -> ResponseReturnValue:
+    """Add a calendar with the user's absences, as a URL or a file."""
+    form = ImportedCalendarForm()
+    if form.run_if_valid(
+        lambda: absences.create_own_calendar(get_unit_of_work(), form.entered_calendar)
+    ):
+        flash(form.confirmation)
+        return redirect(url_for("own_on_call.index", _anchor="absences"))
+    return render_form_page("on_call/absence_calendar_form.html", form)
+
+
+@own_on_call.post("/absence_calendars/<int:calendar_id>/<any(refresh, delete):change>")
+@sign_in_required
+def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
+    """Read a calendar with the user's absences again, or remove it."""
+    with show_errors_on_next_page(DomainError):
+        if change == "refresh":
+            absences.refresh_own_calendar(get_unit_of_work(), calendar_id)
+            flash("The calendar is read within a minute.")
+        else:
+            absences.delete_own_calendar(get_unit_of_work(), calendar_id)
+            flash("Calendar removed.")
+    return redirect(url_for("own_on_call.index", _anchor="absences"))
 
 
 @own_on_call.route("/cover", methods=["GET", "POST"])

@@ -15,13 +15,17 @@ from domain.accounts.profiles import UserReference
 from domain.core.database.paging import get_choice
 from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
+from domain.core.types.base import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.on_call.absence_types import OnCallHoliday
+from domain.paging.on_call.absences import find_holidays, list_holiday_calendars
 from domain.paging.on_call.change_actions import (
     find_accepted_swap_ids,
     list_upcoming_overrides,
     list_upcoming_swaps,
 )
+from domain.paging.on_call.conflicts import list_conflicts
 from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
@@ -67,6 +71,7 @@ BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
 #: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
+_WHOLE_LIST = OffsetQuery(per_page=100)
 #: Maximum number of columns of a picture on a phone.
 _MAX_COLUMNS = 4
 
@@ -90,6 +95,7 @@ class Picture:
     users: Mapping[int, UserReference]
     #: Numbers of the colors of users.
     colors: Mapping[int, int]
+    holidays: Sequence[OnCallHoliday] = ()
 
     @classmethod
     def from_lanes(
@@ -98,6 +104,7 @@ class Picture:
         users: Mapping[int, UserReference],
         period: Period,
         time_zone: str,
+        holidays: Sequence[OnCallHoliday] = (),
     ) -> "Picture":
         """Return the picture of lanes in a period."""
         now = get_current_time()
@@ -108,7 +115,12 @@ class Picture:
             today=now.astimezone(get_zone(time_zone)).date(),
             users=users,
             colors=choose_colors(sorted(users), USER_COLORS),
+            holidays=holidays,
         )
+
+    def list_holiday_names(self, day: date) -> Sequence[str]:
+        """Return the names of the holidays on a day."""
+        return [each.name for each in self.holidays if each.first_day <= day <= each.last_day]
 
     @property
     def narrow_lanes(self) -> Sequence[Lane]:
@@ -314,6 +326,9 @@ def render_schedule_page(
         swaps=list_upcoming_swaps(work, holder, schedule.id),
         accepted=find_accepted_swap_ids(work),
         requests=list_open_swap_requests(work, holder, schedule.id),
+        conflicts=list_conflicts(work, holder, schedule.id, _WHOLE_LIST).items,
+        swappable=list_swappable_turns(schedule, with_current=holder.can_maintain),
+        calendars=list_holiday_calendars(work, holder, schedule.id, _WHOLE_LIST).items,
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
         **_build_calendar_context(holder, schedule, grid, selection),
@@ -329,7 +344,10 @@ def _build_calendar_context(
     able = set(list_eligible_names(holder))
     gaps_from = shifts[0].starts_at if shifts else grid.period.end
     lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
-    picture = Picture.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    holidays = find_holidays(schedule.id, grid.first, grid.last, session=db.session())
+    picture = Picture.from_lanes(
+        lanes, {**users, **shown}, grid.period, schedule.time_zone, holidays
+    )
     return {
         "grid": grid,
         "picture": picture,

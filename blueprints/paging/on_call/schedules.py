@@ -17,7 +17,7 @@ from domain.access.actor import UnitOfWork
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.core.types.validation import validate_body
 from domain.paging.change_marks.projects import find_on_call_mark
-from domain.paging.on_call import actions, swap_requests
+from domain.paging.on_call import absences, actions, swap_requests
 from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
@@ -37,7 +37,7 @@ from domain.paging.on_call.types import (
 )
 from domain.projects.views import ProjectOrGroup
 from forms.base import Form
-from forms.on_call import OverrideForm, ScheduleForm, SwapForm
+from forms.on_call import ImportedCalendarForm, OverrideForm, ScheduleForm, SwapForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import get_unit_of_work
@@ -229,6 +229,37 @@ def answer_swap_request(
 def delete_swap(holder: ProjectOrGroup, schedule_id: int, swap_id: int) -> ResponseReturnValue:
     """Undo the remaining part of a swap."""
     return _end_shift_change(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
+
+
+@on_call_changes.route("/holiday_calendars/new", methods=["GET", "POST"])
+@permission_required("on_call_holiday_calendars.create")
+def new_holiday_calendar(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
+    """Add a calendar with holidays to a schedule, as a URL or a file."""
+    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
+    form = ImportedCalendarForm()
+    if form.run_if_valid(
+        lambda: absences.create_holiday_calendar(
+            get_unit_of_work(), holder, schedule_id, form.entered_calendar
+        )
+    ):
+        flash(form.confirmation)
+        return _redirect_to_schedule(holder, schedule_id)
+    return render_form_page(
+        "on_call/holiday_calendar_form.html", form, holder=holder, schedule=schedule
+    )
+
+
+@on_call_changes.post("/holiday_calendars/<int:calendar_id>/<any(refresh, delete):change>")
+@permission_required("on_call_holiday_calendars.delete")
+def change_holiday_calendar(
+    holder: ProjectOrGroup, schedule_id: int, calendar_id: int, change: str
+) -> ResponseReturnValue:
+    """Read a calendar with holidays again, or remove it."""
+    if change == "refresh":
+        act, sentence = absences.refresh_holiday_calendar, "The calendar is read within a minute."
+    else:
+        act, sentence = absences.delete_holiday_calendar, "Calendar removed."
+    return _end_shift_change(holder, schedule_id, calendar_id, act, sentence)
 
 
 def _end_shift_change(

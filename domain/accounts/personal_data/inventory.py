@@ -327,6 +327,23 @@ PERSONAL_DATA = (
         internal="keyed_at authorization_id",
     ),
     PersonalDataTable(
+        models.OnCallAbsence,
+        "Absences that the person entered, or that their calendars contain",
+        exported="calendar_id starts_at ends_at note created_at",
+    ),
+    PersonalDataTable(
+        models.OnCallImportedCalendar,
+        "Calendars of absences that the person added",
+        exported="name host event_count skipped_count created_at refreshed_at last_error "
+        "next_refresh_at",
+        internal="schedule_id etag last_modified failures",
+    ),
+    PersonalDataTable(
+        models.OnCallConflictNotice,
+        "Shifts of the person during absences about which notices were sent",
+        exported="schedule_id starts_at ends_at noticed_at reminded_at",
+    ),
+    PersonalDataTable(
         models.Silence,
         "Silences that the person created or ended, for a year after their end",
         exported="project_id matchers comment starts_at ends_at created_at group_id",

@@ -397,6 +397,10 @@ class OffsetQuery(Query):
         """The requested part of the list."""
         return PageRequest(size=self.page_size, offset=self.offset)
 
+    def build_page(self, items: Sequence[Item]) -> "ListPage[Item]":
+        """Return the requested part of a whole list."""
+        return ListPage(items=items[self.offset : self.offset + self.page_size], total=len(items))
+
 
 class KeysetQuery(Query):
     """Parameters of a list without page numbers; the `Link` header points to the next page."""

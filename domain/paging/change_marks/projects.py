@@ -8,7 +8,16 @@ from domain.paging.change_marks.marks import PageMark, compute_mark
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.owners import build_used_by_condition, find_group_chain
 from domain.projects.views import ProjectOrGroup, ProjectView
-from models import AuditEvent, Delivery, Heartbeat, HeartbeatPing, OnCallSchedule
+from models import (
+    AuditEvent,
+    Delivery,
+    Heartbeat,
+    HeartbeatPing,
+    OnCallAbsence,
+    OnCallRotation,
+    OnCallSchedule,
+    OnCallTurn,
+)
 
 
 def find_on_call_mark(
@@ -34,7 +43,15 @@ def find_on_call_values(
     ids = session.scalars(used).all() if schedule_id is None else [schedule_id]
     on_call = find_users_on_call(ids, moment=work.now, session=session) if ids else {}
     events = session.execute(select(*newest)).one()
-    return events, sorted(on_call.items())
+    users = (
+        select(OnCallTurn.user_id)
+        .join(OnCallRotation, OnCallRotation.id == OnCallTurn.rotation_id)
+        .where(OnCallRotation.schedule_id == schedule_id)
+    )
+    absences = session.execute(
+        select(func.count(), func.max(OnCallAbsence.id)).where(OnCallAbsence.user_id.in_(users))
+    ).one()
+    return events, sorted(on_call.items()), absences
 
 
 def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:

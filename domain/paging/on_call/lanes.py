@@ -4,10 +4,11 @@ Positions and lengths are fractions of the drawn period. Time is drawn to scale,
 which the clocks change is an hour shorter or longer than other days.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
@@ -45,6 +46,7 @@ class _Part(NamedTuple):
     end: datetime
     #: Duty of the user. None for a gap.
     duty: OnCallDuty | None
+    is_absent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,8 @@ class Bar:
     row: int
     offset: float
     length: float
+    #: True if the user is absent.
+    is_absent: bool = False
 
     @property
     def is_changed(self) -> bool:
@@ -95,11 +99,18 @@ class DayTick:
     skips_days: bool
 
 
-def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> tuple[Lane, ...]:
+def build_lanes(
+    plan: SchedulePlan,
+    period: Period,
+    *,
+    gaps_from: datetime,
+    absences: Mapping[int, Sequence[Period]] = MappingProxyType({}),
+) -> tuple[Lane, ...]:
     """Return the lanes of a schedule: the final schedule, the changes, and each rotation.
 
-    Rotations of the highest layer come first. Gaps are shown from `gaps_from`. The lane of changes
-    is left out if there are no changes. In a lane with too many shifts, the shifts are merged.
+    Rotations of the highest layer come first. The lane of the final schedule is divided at the
+    `absences` of its users. Gaps are shown from `gaps_from`. The lane of changes is left out if
+    there are no changes. In a lane with too many shifts, the shifts are merged.
     """
     final = [
         _Part(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
@@ -112,7 +123,7 @@ def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> t
     for each in plan.rotations:
         rotations.setdefault((-each.layer, each.name), []).append(each)
     lanes = (
-        build_lane(final, period, LaneKind.FINAL),
+        build_lane(_split_at_absences(final, absences), period, LaneKind.FINAL),
         *([build_lane(changes, period, LaneKind.CHANGES)] if changes else []),
         *(
             build_lane(
@@ -128,8 +139,25 @@ def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> t
     return tuple(map(_merge_shifts, lanes))
 
 
+def _split_at_absences(
+    parts: Iterable[_Part], absences: Mapping[int, Sequence[Period]]
+) -> Iterator[_Part]:
+    """Divide parts into periods in which the user is absent, and other periods."""
+    for part in parts:
+        start = part.start
+        for absence in absences.get(part.duty.user_id, ()) if part.duty else ():
+            left, right = max(absence.start, start), min(absence.end, part.end)
+            if left < right:
+                if start < left:
+                    yield part._replace(start=start, end=left)
+                yield part._replace(start=left, end=right, is_absent=True)
+                start = right
+        if start < part.end:
+            yield part._replace(start=start)
+
+
 def build_lane(
-    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None]],
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _Part],
     period: Period,
     kind: LaneKind,
     *,
@@ -165,7 +193,7 @@ def _merge_shifts(lane: Lane) -> Lane:
 
 
 def _join_parts(
-    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None]], *, is_rotation: bool
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _Part], *, is_rotation: bool
 ) -> Iterator[_Part]:
     """Join adjacent parts with the same duty.
 
@@ -173,9 +201,9 @@ def _join_parts(
     rotation has its own ID.
     """
     last: dict[object, _Part] = {}
-    for each in map(_Part._make, parts):
+    for each in (_Part(*part) for part in parts):
         duty = each.duty
-        key = duty.user_id if is_rotation and duty else duty
+        key = (duty.user_id if is_rotation and duty else duty, each.is_absent)
         before = last.get(key)
         if before is not None and before.end == each.start:
             last[key] = before._replace(end=each.end)

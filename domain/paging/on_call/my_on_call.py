@@ -20,6 +20,7 @@ from domain.core.errors import InvalidError
 from domain.paging.notifications.page_targets import INCIDENT_SEVERITY_RANK, SubjectKind
 from domain.paging.notifications.paging import PageKind
 from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.conflicts import find_conflicts
 from domain.paging.on_call.eligible_users import find_eligible_user_id
 from domain.paging.on_call.own_types import (
     CoverQuery,
@@ -74,7 +75,9 @@ def show_own_on_call(work: UnitOfWork, query: OwnOnCallQuery) -> OwnOnCall:
         _find_paged_alerts(work, SubjectKind.ALERT),
         _find_paged_alerts(work, SubjectKind.INCIDENT),
     )
-    return OwnOnCall(schedules=schedules, alerts=alerts, incidents=incidents)
+    ids = [each.schedule_id for each in schedules]
+    conflicts = find_conflicts(work, ids, user_ids=[work.actor.id or 0])
+    return OwnOnCall(schedules=schedules, conflicts=conflicts, alerts=alerts, incidents=incidents)
 
 
 @read_action("own_on_call.show")

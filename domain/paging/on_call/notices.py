@@ -3,7 +3,7 @@
 Shifts change because of swaps, overrides and changes to rotations.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -16,6 +16,7 @@ from domain.accounts.users import ACTIVE
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.paging.on_call.absence_types import OnCallConflict
 from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans
@@ -231,6 +232,43 @@ def queue_lost_override_notices(override: OnCallOverride, change: ShiftChange) -
             f"covered {when} no longer exists, so the override has ended. The rotations apply "
             "again."
         ),
+    )
+    _queue_notice(notice, change)
+
+
+def queue_conflict_notices(
+    conflicts: Sequence[OnCallConflict],
+    maintainers: Iterable[UserReference],
+    change: ShiftChange,
+    *,
+    is_reminder: bool,
+) -> None:
+    """Queue a message to absent users who are on call, and to the Maintainers of the schedule."""
+    absent = {each.user.id: each.user for each in conflicts}
+
+    def text(person: UserReference, _by: str) -> str:
+        told = [each for each in conflicts if each.user.id == person.id or person.id not in absent]
+        lines = [
+            f"{_get_full_name(each.user)}: {change.format_period(each.starts_at, each.ends_at)}"
+            for each in told[:_MAX_LISTED_SHIFTS]
+        ]
+        lines += [f"and {len(told) - len(lines)} more"] if len(told) > len(lines) else []
+        who = "You are" if person.id in absent else "These users are"
+        return (
+            f"{who} on call and marked as absent:\n\n"
+            + "\n".join(f"- {line}" for line in lines)
+            + "\n\nAbsent users are still paged. Add an override or swap the shifts, or delete the "
+            "absence if it is wrong."
+        )
+
+    told = {**absent, **{each.id: each for each in maintainers if each.id not in absent}}
+    notice = _ShiftNotice(
+        key=f"on-call conflicts in schedule {change.schedule.id} at {change.work.now.isoformat()}"
+        f"{', reminder' if is_reminder else ''}",
+        subject="Reminder: absent while on call" if is_reminder else "Absent while on call",
+        told=tuple(told.values()),
+        text=text,
+        reason="you are on call, or you maintain the schedule",
     )
     _queue_notice(notice, change)
 

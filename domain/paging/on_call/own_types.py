@@ -18,6 +18,7 @@ from domain.core.types.base import (
     Time,
     describe_choices,
 )
+from domain.paging.on_call.absence_types import OnCallConflict
 from domain.paging.on_call.final_schedule import DutySource
 from domain.paging.on_call.types import OnCallPeriod, ScheduleOnCall
 
@@ -79,6 +80,9 @@ class OwnOnCall(Resource):
     """On-call overview of a user: shifts, and the alerts and incidents that paged the user."""
 
     schedules: tuple[OwnSchedule, ...]
+    conflicts: tuple[OnCallConflict, ...] = Field(
+        description="Periods in the next eight weeks in which the user is on call and absent."
+    )
     alerts: tuple[PagedAlert, ...]
     incidents: tuple[PagedAlert, ...]
 

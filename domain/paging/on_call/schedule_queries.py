@@ -24,6 +24,7 @@ from domain.paging.on_call.schedule_values import (
     UserPeriod,
 )
 from models import (
+    OnCallAbsence,
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
@@ -54,6 +55,28 @@ def load_schedule_plans(
     named = {each: _list_plan_users(plan) for each, plan in plans.items()}
     times = find_eligible_periods(places, named, period=period, session=session, now=now)
     return {each: replace(plan, eligible_periods=times[each]) for each, plan in plans.items()}
+
+
+def load_absences(
+    period: Period, *, session: Session, user_ids: Collection[int] | None = None
+) -> Mapping[int, Sequence[Period]]:
+    """Return the absences in a period by user id; overlapping absences are merged.
+
+    If `user_ids` is None, return the absences of all users.
+    """
+    found = select(OnCallAbsence.user_id, OnCallAbsence.starts_at, OnCallAbsence.ends_at).where(
+        OnCallAbsence.ends_at > period.start, OnCallAbsence.starts_at < period.end
+    )
+    if user_ids is not None:
+        found = found.where(OnCallAbsence.user_id.in_(user_ids))
+    merged: dict[int, list[Period]] = defaultdict(list)
+    for user_id, start, end in session.execute(found.order_by(OnCallAbsence.starts_at)):
+        known = merged[user_id]
+        if known and start <= known[-1].end:
+            known[-1] = Period(known[-1].start, max(known[-1].end, end))
+        else:
+            known.append(Period(start, end))
+    return merged
 
 
 def load_current_rotations(

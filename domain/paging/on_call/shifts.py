@@ -15,7 +15,7 @@ from domain.accounts.profiles import UserReference, find_user_references
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_spans_by_users
 from domain.paging.on_call.lanes import Lane, build_lanes
 from domain.paging.on_call.schedule_owners import find_schedule_owners
-from domain.paging.on_call.schedule_queries import load_schedule_plans
+from domain.paging.on_call.schedule_queries import load_absences, load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, SchedulePlan
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.types import (
@@ -162,7 +162,9 @@ def load_lanes(
 ) -> tuple[Sequence[Lane], Mapping[int, UserReference]]:
     """Return the lanes of a schedule for a period, and its users by id."""
     plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
-    lanes = build_lanes(plans[schedule_id], period, gaps_from=gaps_from)
+    plan = plans[schedule_id]
+    absences = load_absences(period, session=work.session, user_ids=plan.eligible_periods.keys())
+    lanes = build_lanes(plan, period, gaps_from=gaps_from, absences=absences)
     ids = (bar.duty.user_id for lane in lanes for bar in lane.bars if bar.duty)
     named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     return lanes, named

@@ -17,6 +17,8 @@ from tests.http.lives.life import (
     Page,
 )
 
+#: A calendar of absences or holidays.
+CALENDAR = {"name": "Vacation", "url": "https://calendar.invalid/secret.ics"}
 PAGING_LIVES: Mapping[str, Life] = {
     "silence": Life(
         at=f"{PROJECT}/silences",
@@ -343,6 +345,57 @@ PAGING_LIVES: Mapping[str, Life] = {
             None,
             Page(at="/{project}/-/on_call/schedules/{schedule_id}", to="/overrides/{id}/delete"),
         ),
+        interfaces=("api", "pages"),
+    ),
+    "absence": Life(
+        at="/user/on_call/absences",
+        new={"starts_at": LATER, "ends_at": STILL_LATER, "note": "Vacation"},
+        shown={"starts_at": LATER, "ends_at": STILL_LATER, "note": "Vacation"},
+        pages=(
+            Page(
+                at="/-/on_call/absences/new",
+                to="/new",
+                fields={
+                    "starts_at": "{later_local}",
+                    "ends_at": "{still_later_local}",
+                    "note": "Vacation",
+                },
+            ),
+            None,
+            Page(at="/-/on_call", to="/absences/{id}/delete"),
+        ),
+        is_only_listed=True,
+        interfaces=("api", "pages"),
+    ),
+    "absence calendar": Life(
+        at="/user/on_call/absence_calendars",
+        new=CALENDAR,
+        shown={"name": "Vacation", "host": "calendar.invalid"},
+        pages=(
+            Page(at="/-/on_call/absence_calendars/new", to="/new", fields=CALENDAR),
+            None,
+            Page(at="/-/on_call", to="/absence_calendars/{id}/delete"),
+        ),
+        is_only_listed=True,
+        interfaces=("api", "pages"),
+    ),
+    "holiday calendar": Life(
+        at=SCHEDULES + "/{schedule_id}/holiday_calendars",
+        new=CALENDAR,
+        shown={"name": "Vacation", "host": "calendar.invalid"},
+        pages=(
+            Page(
+                at="/{project}/-/on_call/schedules/{schedule_id}/holiday_calendars/new",
+                to="/new",
+                fields=CALENDAR,
+            ),
+            None,
+            Page(
+                at="/{project}/-/on_call/schedules/{schedule_id}",
+                to="/holiday_calendars/{id}/delete",
+            ),
+        ),
+        is_only_listed=True,
         interfaces=("api", "pages"),
     ),
     "handoff note": Life(

@@ -118,11 +118,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in more.items():
             self.send_header(name, value)
-        if status != 204:
+        if status not in {204, 304}:
             self.send_header("Content-Length", str(len(self.server.receiver.words)))
         self.end_headers()
-        if status != 204:
+        if status not in {204, 304}:
             self.wfile.write(self.server.receiver.words)
+
+    do_GET = do_POST  # noqa: N815 - the name that the base class requires
 
     def log_message(self, *_arguments: object) -> None:
         """Do not log."""

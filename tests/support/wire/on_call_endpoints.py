@@ -14,6 +14,9 @@ _SHIFT = ("user", "starts_at", "ends_at")
 _OVERRIDE = (*_SHIFT, "instead_of", "in_addition")
 _SWAP = (*_SHIFT, "other_user", "other_starts_at", "other_ends_at")
 _OWN = "/api/v4/user/on_call"
+_HOLIDAYS_AT = f"{SCHEDULES_AT}/{{id}}/holiday_calendars"
+_ABSENCES_AT = f"{_OWN}/absence_calendars"
+_CALENDAR = ("name", "url", "content")
 _COVER = (*_SHIFT, "schedules")
 
 ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -66,4 +69,17 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.own_on_call.renew_calendar", "POST", f"{_OWN}/calendar", TOKEN),
     ("api_v4.own_on_call.end_calendar", "DELETE", f"{_OWN}/calendar", TOKEN),
     ("api_v4.on_call_swaps.delete", "DELETE", f"{_SWAPS_AT}/{{id}}", TOKEN),
+    ("api_v4.on_call_conflicts.index", "GET", f"{SCHEDULES_AT}/{{id}}/conflicts", PAGES),
+    ("api_v4.on_call_holidays.index", "GET", f"{SCHEDULES_AT}/{{id}}/holidays", PAGES),
+    ("api_v4.on_call_holiday_calendars.index", "GET", _HOLIDAYS_AT, PAGES),
+    ("api_v4.on_call_holiday_calendars.create", "POST", _HOLIDAYS_AT, _CALENDAR),
+    ("api_v4.on_call_holiday_calendars.delete", "DELETE", f"{_HOLIDAYS_AT}/{{id}}", TOKEN),
+    ("api_v4.on_call_holiday_calendars.refresh", "POST", f"{_HOLIDAYS_AT}/{{id}}/refresh", TOKEN),
+    ("api_v4.own_absences.index", "GET", f"{_OWN}/absences", PAGES),
+    ("api_v4.own_absences.create", "POST", f"{_OWN}/absences", ("starts_at", "ends_at", "note")),
+    ("api_v4.own_absences.delete", "DELETE", f"{_OWN}/absences/{{id}}", TOKEN),
+    ("api_v4.own_absence_calendars.index", "GET", _ABSENCES_AT, PAGES),
+    ("api_v4.own_absence_calendars.create", "POST", _ABSENCES_AT, _CALENDAR),
+    ("api_v4.own_absence_calendars.delete", "DELETE", f"{_ABSENCES_AT}/{{id}}", TOKEN),
+    ("api_v4.own_absence_calendars.refresh", "POST", f"{_ABSENCES_AT}/{{id}}/refresh", TOKEN),
 )

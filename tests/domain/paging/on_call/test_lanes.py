@@ -203,3 +203,21 @@ def test_a_full_turn_of_a_later_rotation_starts_with_its_first_day() -> None:
     long = rotation(*range(1, 101), cadence=Cadence(unit=TurnUnit.DAYS, every=366))
     found = find_full_turn(long, berlin("2026-11-03T12:00"))
     assert found.end - found.start == timedelta(days=400)
+
+
+def test_absences_divide_the_bars_of_the_result_only() -> None:
+    absent = {
+        ALICE: [Period(berlin("2026-11-02 12:00"), berlin("2026-11-02 18:00"))],
+        BOB: [Period(berlin("2026-10-01"), berlin("2026-11-30"))],
+    }
+    asked = plan(rotation(ALICE, BOB))
+    lanes = build_lanes(asked, WEEK, gaps_from=WEEK.start, absences=absent)
+    final, turns = lanes[0], lanes[-1]
+    assert [(*each, bar.is_absent) for each, bar in zip(bars(final), final.bars, strict=True)][
+        1:5
+    ] == [
+        (ALICE, "02 09:00", "02 12:00", False),
+        (ALICE, "02 12:00", "02 18:00", True),
+        (ALICE, "02 18:00", "09 00:00", False),
+    ]
+    assert not any(each.is_absent for each in turns.bars)

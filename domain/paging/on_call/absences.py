@@ -1,0 +1,305 @@
+"""Actions on absences of users, and on calendars with absences or holidays."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.audit.events import EventKind
+from domain.core.clock import format_api_time
+from domain.core.database.locks import release_locks
+from domain.core.database.paging import MAX_ID, fetch_list_page
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.time_zones import get_zone
+from domain.core.types.base import ListPage, OffsetQuery
+from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+from domain.paging.on_call.absence_types import (
+    AbsenceQuery,
+    ImportedCalendar,
+    NewAbsence,
+    NewImportedCalendar,
+    OnCallAbsence,
+    OnCallHoliday,
+)
+from domain.paging.on_call.imported_calendars import read_calendar_file, store_calendar_events
+from domain.paging.on_call.schedules import get_schedule_row
+from domain.paging.on_call.types import check_period, check_period_not_over
+from domain.projects.views import ProjectOrGroup
+from models import OnCallAbsence as AbsenceRow
+from models import OnCallHoliday as HolidayRow
+from models import OnCallImportedCalendar as CalendarRow
+from models import OnCallSchedule, User
+
+_MAX_ABSENCES, _MAX_CALENDARS = 200, 10
+
+
+@read_action("own_absences.index")
+def list_absences(work: UnitOfWork, query: AbsenceQuery) -> ListPage[OnCallAbsence]:
+    """List your current and future absences."""
+    here = select(AbsenceRow).where(
+        AbsenceRow.user_id == work.actor.id, AbsenceRow.ends_at > work.now
+    )
+    orders = {"id": AbsenceRow.id, "starts_at": AbsenceRow.starts_at}
+    found = fetch_list_page(here, orders, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, lambda row: OnCallAbsence.model_validate(row[0]))
+
+
+@action("own_absences.create")
+def create_absence(work: UnitOfWork, new: NewAbsence) -> OnCallAbsence:
+    """Create an absence.
+
+    You stay on call and are still paged, but the conflict is shown. Raise InvalidError if the
+    period is over or not valid.
+    """
+    during = check_period(new.starts_at, new.ends_at, fields=("starts_at", "ends_at"))
+    check_period_not_over(during, field="ends_at", now=work.now)
+    mine = (AbsenceRow.user_id == work.actor.id, AbsenceRow.calendar_id.is_(None))
+    _check_count(work, AbsenceRow, _MAX_ABSENCES, *mine, AbsenceRow.ends_at > work.now)
+    row = AbsenceRow(
+        user_id=work.actor.id,
+        starts_at=during.start,
+        ends_at=during.end,
+        note=new.note,
+        created_at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()  # The flush assigns the id.
+    _record_change(work, "created", row)
+    return OnCallAbsence.model_validate(row)
+
+
+@action("own_absences.delete")
+def delete_absence(work: UnitOfWork, absence_id: int) -> OnCallAbsence:
+    """Delete an absence that you entered.
+
+    Raise NotFoundError if there is no such absence, or InvalidError if a calendar contains it.
+    """
+    row = work.session.get(AbsenceRow, min(absence_id, MAX_ID))
+    if row is None or row.user_id != work.actor.id:
+        raise NotFoundError("Absence not found.")
+    if row.calendar_id is not None:
+        raise InvalidError("Delete this absence in its calendar.", field="absence_id")
+    shown = OnCallAbsence.model_validate(row)
+    work.session.delete(row)
+    _record_change(work, "deleted", row)
+    return shown
+
+
+@read_action("own_absence_calendars.index")
+def list_own_calendars(work: UnitOfWork, query: OffsetQuery) -> ListPage[ImportedCalendar]:
+    """List the calendars with your absences."""
+    return _list_calendars(work, {"user_id": work.actor.id}, query)
+
+
+@action("own_absence_calendars.create")
+def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedCalendar:
+    """Add a calendar with your absences.
+
+    A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
+    """
+    zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
+    row = _create_calendar(work, new, {"user_id": work.actor.id}, zone)
+    _record_change(work, "calendar of absences added", row)
+    return ImportedCalendar.model_validate(row)
+
+
+@action("own_absence_calendars.refresh")
+def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
+    """Refresh a calendar with your absences within a minute.
+
+    Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
+    """
+    return _request_refresh(work, _get_calendar(work, calendar_id, user_id=work.actor.id))
+
+
+@action("own_absence_calendars.delete")
+def delete_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
+    """Remove a calendar with your absences, and its absences.
+
+    Raise NotFoundError if there is no such calendar.
+    """
+    row = _get_calendar(work, calendar_id, user_id=work.actor.id)
+    _record_change(work, "calendar of absences removed", row)
+    return _delete_calendar(work, row)
+
+
+@read_action("on_call_holiday_calendars.index")
+def list_holiday_calendars(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
+) -> ListPage[ImportedCalendar]:
+    """List the calendars with the holidays of a schedule."""
+    schedule = get_schedule_row(work, holder, schedule_id)
+    return _list_calendars(work, {"schedule_id": schedule.id}, query)
+
+
+@action("on_call_holiday_calendars.create")
+def create_holiday_calendar(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewImportedCalendar
+) -> ImportedCalendar:
+    """Add a calendar with holidays to a schedule.
+
+    A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
+    """
+    schedule = get_schedule_row(work, holder, schedule_id)
+    row = _create_calendar(work, new, {"schedule_id": schedule.id}, schedule.time_zone)
+    _record_change(work, "holiday calendar added", row, holder, schedule)
+    return ImportedCalendar.model_validate(row)
+
+
+@action("on_call_holiday_calendars.refresh")
+def refresh_holiday_calendar(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, calendar_id: int
+) -> ImportedCalendar:
+    """Refresh a calendar with holidays within a minute.
+
+    Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
+    """
+    schedule = get_schedule_row(work, holder, schedule_id)
+    return _request_refresh(work, _get_calendar(work, calendar_id, schedule_id=schedule.id))
+
+
+@action("on_call_holiday_calendars.delete")
+def delete_holiday_calendar(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, calendar_id: int
+) -> ImportedCalendar:
+    """Remove a calendar with holidays from a schedule.
+
+    Raise NotFoundError if there is no such calendar.
+    """
+    schedule = get_schedule_row(work, holder, schedule_id)
+    row = _get_calendar(work, calendar_id, schedule_id=schedule.id)
+    _record_change(work, "holiday calendar removed", row, holder, schedule)
+    return _delete_calendar(work, row)
+
+
+@read_action("on_call_holidays.index")
+def list_holidays(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
+) -> ListPage[OnCallHoliday]:
+    """List the current and future holidays of a schedule."""
+    schedule = get_schedule_row(work, holder, schedule_id)
+    today = work.now.astimezone(get_zone(schedule.time_zone)).date()
+    found = find_holidays(schedule.id, today, date.max, session=work.session)
+    return query.build_page(found)
+
+
+def find_holidays(
+    schedule_id: int, first_day: date, last_day: date, *, session: Session
+) -> Sequence[OnCallHoliday]:
+    """Return the holidays of a schedule from the first to the last day."""
+    rows = session.scalars(
+        select(HolidayRow)
+        .join(CalendarRow, CalendarRow.id == HolidayRow.calendar_id)
+        .where(
+            CalendarRow.schedule_id == schedule_id,
+            HolidayRow.last_day >= first_day,
+            HolidayRow.first_day <= last_day,
+        )
+        .order_by(HolidayRow.first_day, HolidayRow.name, HolidayRow.id)
+    )
+    # Several calendars may contain the same holiday.
+    return tuple(dict.fromkeys(OnCallHoliday.model_validate(row) for row in rows))
+
+
+def _list_calendars(
+    work: UnitOfWork, owner: Mapping[str, Any], query: OffsetQuery
+) -> ListPage[ImportedCalendar]:
+    rows = work.session.scalars(select(CalendarRow).filter_by(**owner).order_by(CalendarRow.id))
+    return query.build_page([ImportedCalendar.model_validate(row) for row in rows])
+
+
+def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarRow:
+    found = select(CalendarRow).filter_by(id=min(calendar_id, MAX_ID), **owner)
+    row: CalendarRow | None = work.session.scalar(found.with_for_update())
+    if row is None:
+        raise NotFoundError("Calendar not found.")
+    return row
+
+
+def _create_calendar(
+    work: UnitOfWork, new: NewImportedCalendar, owner: Mapping[str, Any], time_zone: str
+) -> CalendarRow:
+    url, content = _parse_calendar_url(new.url) if new.url else None, None
+    if url is None:
+        release_locks(work.session)  # reading a file takes up to several seconds
+        content = read_calendar_file(
+            new.content.encode(), time_zone, is_of_user="user_id" in owner, now=work.now
+        )
+    here = select(CalendarRow).filter_by(**owner).whereclause
+    _check_count(work, CalendarRow, _MAX_CALENDARS, here)
+    row = CalendarRow(
+        **owner,
+        name=new.name,
+        host=url.host if url else None,
+        url_ciphertext=work.policy(Keyring).encrypt(_build_https_url(new.url)) if url else None,
+        created_at=work.now,
+        refreshed_at=None if url else work.now,
+        next_refresh_at=work.now if url else None,
+    )
+    work.session.add(row)
+    work.session.flush()  # The flush assigns the id.
+    if content:
+        store_calendar_events(row, content, time_zone, session=work.session, now=work.now)
+    return row
+
+
+def _build_https_url(text: str) -> str:
+    """Return the https URL for a URL that starts with webcal:// or https://."""
+    scheme, _, rest = text.partition("://")
+    return f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
+
+
+def _parse_calendar_url(text: str) -> OutgoingUrl:
+    url = parse_outgoing_url(_build_https_url(text))
+    if not url.is_encrypted:
+        raise InvalidError("The URL must begin with https://, because it is secret.", field="url")
+    return url
+
+
+def _check_count(work: UnitOfWork, table: type[Any], maximum: int, *conditions: Any) -> None:
+    counted = select(func.count()).select_from(table).where(*conditions)
+    if (work.session.scalar(counted) or 0) >= maximum:
+        things = "current and future absences" if table is AbsenceRow else "calendars"
+        raise InvalidError(f"There can be at most {maximum} {things}.", field="name")
+
+
+def _request_refresh(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
+    if row.url_ciphertext is None:
+        raise InvalidError("A file is read only once. Add the new file.", field="calendar_id")
+    row.next_refresh_at = work.now
+    work.session.flush()
+    return ImportedCalendar.model_validate(row)
+
+
+def _delete_calendar(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
+    shown = ImportedCalendar.model_validate(row)
+    work.session.execute(delete(CalendarRow).where(CalendarRow.id == row.id))
+    return shown
+
+
+def _record_change(
+    work: UnitOfWork,
+    change: str,
+    row: AbsenceRow | CalendarRow,
+    holder: ProjectOrGroup | None = None,
+    schedule: OnCallSchedule | None = None,
+) -> None:
+    """Record an audit event about an absence or a calendar, of the actor or of a schedule."""
+    details = {"change": change}
+    if isinstance(row, CalendarRow):
+        details["calendar"] = row.name
+    else:
+        details["starts_at"] = format_api_time(row.starts_at)
+        details["ends_at"] = format_api_time(row.ends_at)
+    if holder is None or schedule is None:
+        kind, user_id = EventKind.ON_CALL_ABSENCE_CHANGED, work.actor.id
+        work.record_audit_event(kind, user_id=user_id, details=details)
+    else:
+        details[holder.namespace.resource_type] = holder.path
+        kind = EventKind.ON_CALL_SCHEDULE_CHANGED
+        work.record_audit_event(kind, subject=schedule.name, details=details)

@@ -1,0 +1,213 @@
+"""Reads calendars in the iCalendar format (RFC 5545) in a child process with limits.
+
+A recurrence rule can take hours to expand, so the child process has limits of time and memory.
+icalendar and dateutil are loaded only in the child process.
+"""
+
+import json
+import resource
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, SubprocessError, run
+from typing import Any, NamedTuple
+
+from domain.core.errors import InvalidError
+from domain.core.time_zones import get_zone
+from domain.paging.on_call.schedule_values import Period
+
+#: Maximum size of a calendar in bytes.
+MAX_CALENDAR_BYTES = 1_048_576
+#: Maximum number of events in the period that is read.
+_MAX_EVENTS = 1_000
+_MAX_TITLE_LENGTH = 200
+#: Processor time and memory of the child process, and the time limit of the whole call.
+_MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
+_ROOT = Path(__file__).parents[3]
+_DAY = timedelta(days=1)
+#: Maximum time for which an event is followed before and after the period.
+_MAX_LENGTH = timedelta(days=400)
+#: Events that repeat more often than daily are not absences.
+_FREQUENCIES = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
+
+
+class CalendarEvent(NamedTuple):
+    """An occurrence of an event."""
+
+    start: datetime
+    end: datetime
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarContent:
+    """The events of a calendar in a period, and the number of events that could not be read."""
+
+    events: tuple[CalendarEvent, ...]
+    skipped_count: int
+
+
+def read_calendar(
+    content: bytes, period: Period, time_zone: str, *, min_length: timedelta, includes_free: bool
+) -> CalendarContent:
+    """Return the events of a calendar in a period, except canceled events.
+
+    All-day events and events without a time zone are in `time_zone`. Events that are shorter than
+    `min_length` are left out. Without `includes_free`, events that are marked as free are left out.
+    Raise InvalidError for the field `content` if the calendar cannot be read.
+    """
+    if len(content) > MAX_CALENDAR_BYTES:
+        raise _build_error(f"is larger than {MAX_CALENDAR_BYTES:,} bytes")
+    if not all(each in content.upper() for each in (b"BEGIN:VCALENDAR", b"END:VCALENDAR")):
+        raise _build_error("is not in the iCalendar format (.ics)")
+    options = {
+        "period": [period.start.isoformat(), period.end.isoformat()],
+        "time_zone": time_zone,
+        "min_seconds": min_length.total_seconds(),
+        "includes_free": includes_free,
+    }
+    try:
+        done = run(  # noqa: S603 - this module
+            [sys.executable, "-m", __name__, json.dumps(options)],
+            input=content,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=_ROOT,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (OSError, SubprocessError) as error:
+        raise _build_error("takes too long to read") from error
+    if done.returncode < 0:
+        raise _build_error("takes too long to read")
+    try:
+        found = json.loads(done.stdout)
+    except ValueError as error:
+        raise _build_error("cannot be read") from error
+    if "problem" in found:
+        raise _build_error(found["problem"])
+    return CalendarContent(
+        events=tuple(
+            CalendarEvent(datetime.fromisoformat(start), datetime.fromisoformat(end), title)
+            for start, end, title in found["events"]
+        ),
+        skipped_count=found["skipped_count"],
+    )
+
+
+def _build_error(problem: str) -> InvalidError:
+    return InvalidError(f"The calendar {problem}.", field="content")
+
+
+def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the events of a calendar, or the problem with it, as JSON."""
+    from icalendar import Calendar  # noqa: PLC0415 - only in the child process
+
+    try:
+        read = Calendar.from_ical(content, multiple=True)
+    except ValueError:
+        return {"problem": "is not valid iCalendar"}
+    events = [event for each in read for event in each.walk("VEVENT")]
+    zone = get_zone(options["time_zone"])
+    period = Period(*map(datetime.fromisoformat, options["period"]))
+    moved = _find_moved_starts(events, zone)
+    found, skipped = set(), 0
+    for event in events:
+        without = moved.get(str(event.get("UID")), set()) if not _is_moved(event) else set()
+        try:
+            if event.get("STATUS") != "CANCELLED" and (
+                event.get("TRANSP") != "TRANSPARENT" or options["includes_free"]
+            ):
+                title = " ".join(str(event.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
+                for start, end in _expand_event(event, period, zone, without):
+                    if (end - start).total_seconds() >= options["min_seconds"]:
+                        found.add((start.isoformat(), end.isoformat(), title))
+                    if len(found) > _MAX_EVENTS:
+                        until = f"{period.end:%Y-%m-%d}"
+                        return {"problem": f"has more than {_MAX_EVENTS:,} events until {until}"}
+        except Exception:  # noqa: BLE001 - one invalid event must not hide the other events
+            skipped += 1
+    return {"events": sorted(found), "skipped_count": skipped}
+
+
+def _is_moved(event: Any) -> bool:
+    """Return whether an event replaces an occurrence of a series."""
+    return hasattr(event.get("RECURRENCE-ID"), "dt")
+
+
+def _find_moved_starts(events: Sequence[Any], zone: tzinfo) -> Mapping[str, set[datetime]]:
+    """Return the starts of replaced occurrences by the UID of their series."""
+    moved: dict[str, set[datetime]] = defaultdict(set)
+    for event in filter(_is_moved, events):
+        moved[str(event.get("UID"))].add(_to_utc(event["RECURRENCE-ID"].dt, zone))
+    return moved
+
+
+def _expand_event(
+    event: Any, period: Period, zone: tzinfo, without: set[datetime]
+) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the occurrences of an event in a period; `without` contains replaced starts."""
+    length, is_day = event.end - event.start, not isinstance(event.start, datetime)
+    own_zone: tzinfo = zone if is_day else event.start.tzinfo or zone
+    excluded = without | {_to_utc(each, own_zone) for each in event.exdates}
+    excluded_days = {each for each in event.exdates if not isinstance(each, datetime)}
+    for local in _list_local_starts(event, period, length, own_zone):
+        start = local.replace(tzinfo=own_zone).astimezone(UTC)
+        # An all-day event ends at midnight, also on a day on which the clocks change.
+        end = _to_utc(local + length, own_zone) if is_day else start + length
+        if start in excluded or local.date() in excluded_days:
+            continue
+        if start < period.end and max(end, start) > period.start:
+            yield start, min(end, period.end + _MAX_LENGTH)
+
+
+def _list_local_starts(
+    event: Any, period: Period, length: timedelta, zone: tzinfo
+) -> Iterator[datetime]:
+    first = _to_local(event.start, zone)
+    # A day more on both sides, for the differences between local times.
+    lowest = _to_local(period.start, zone) - min(length, _MAX_LENGTH) - _DAY
+    highest = _to_local(period.end, zone) + _DAY
+    if not event.rrules:
+        yield first
+    for each in event.rrules:
+        for local in _parse_rule(each, first, zone).xafter(lowest, inc=True):
+            if local > highest:
+                break
+            yield local
+    for each in event.rdates:
+        yield _to_local(each[0], zone)
+
+
+def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo) -> Any:
+    """Return a rule for local times. Raise ValueError if it repeats more often than daily."""
+    from dateutil.rrule import rrulestr  # noqa: PLC0415 - only in the child process
+
+    if recurrence["FREQ"][0] not in _FREQUENCIES:
+        raise ValueError(recurrence["FREQ"])
+    rule = type(recurrence)(recurrence)
+    if until := rule.get("UNTIL"):
+        is_time = isinstance(until[0], datetime)
+        rule["UNTIL"] = [
+            _to_local(until[0], zone) if is_time else datetime.combine(until[0], time(23, 59, 59))
+        ]
+    return rrulestr(rule.to_ical().decode(), dtstart=first)
+
+
+def _to_utc(value: date, zone: tzinfo) -> datetime:
+    """Return a time in UTC; times without a zone, and the starts of days, are in `zone`."""
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _to_local(value: date, zone: tzinfo) -> datetime:
+    return _to_utc(value, zone).astimezone(zone).replace(tzinfo=None)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+    print(json.dumps(_expand_calendar(sys.stdin.buffer.read(), json.loads(sys.argv[1]))))  # noqa: T201

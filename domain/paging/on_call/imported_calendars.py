@@ -1,0 +1,212 @@
+"""Imported calendars: reads their URLs in the worker, and stores their absences and holidays.
+
+If a calendar cannot be read, its known absences and holidays stay.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import IS_ACTIVE_HUMAN
+from domain.core.database.locks import release_locks
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.time_zones import get_zone
+from domain.delivery.outgoing.errors import OutgoingError, describe_status_problem
+from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.schedule_values import Period
+from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
+
+#: Shorter events of a calendar are meetings, not absences.
+MIN_ABSENCE_LENGTH = timedelta(hours=4)
+#: Periods that are read from a URL, and from a file, which is read only once.
+_URL_PERIOD, _FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
+_DAY = timedelta(days=1)
+_REFRESH_INTERVAL, _MAX_PAUSE = timedelta(hours=1), timedelta(days=1)
+#: Time for which a worker claims a calendar.
+_CLAIM_LIFETIME = timedelta(minutes=10)
+#: Random part of the time between two reads, so that calendars are not read at the same time.
+_JITTER = 0.2
+_MAX_VALIDATOR_LENGTH = 255
+_MAX_DOUBLINGS = 5
+_NOT_MODIFIED = 304
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchedFile:
+    """The response to a request for a file, with its validators."""
+
+    status: int
+    content: bytes = field(repr=False)
+    etag: str | None
+    last_modified: str | None
+
+
+#: Function that requests a URL with headers. It raises OutgoingError if there is no response.
+FetchFunction = Callable[[OutgoingUrl, Mapping[str, str]], FetchedFile]
+
+
+def refresh_next_calendar(
+    fetch: FetchFunction, *, session: Session, keyring: Keyring, share: float, now: datetime
+) -> bool:
+    """Read the calendar that is due first, and return False if none is due.
+
+    `share` is a random number from 0 to 1.
+    """
+    row = _claim_calendar(session=session, now=now)
+    if row is None:
+        return False
+    row_id, is_of_user = row.id, row.user_id is not None
+    zone, url_ciphertext = _find_time_zone(row, session=session), row.url_ciphertext or ""
+    headers, problem = _build_headers(row, now), ""
+    release_locks(session)  # the other server may be slow
+    fetched, content = None, None
+    try:
+        fetched = fetch(parse_outgoing_url(keyring.decrypt(url_ciphertext)), headers)
+        # A response to an unconditional request has a content.
+        if fetched.status != _NOT_MODIFIED or not headers:
+            content = _read_response(fetched, zone, is_of_user=is_of_user, now=now)
+    except UndecipherableError:
+        problem = "the URL cannot be decrypted, so add the calendar again"
+    except (OutgoingError, InvalidError) as error:
+        problem = str(error).removesuffix(".")
+    # The calendar may have been deleted in the meantime.
+    found = select(OnCallImportedCalendar).where(OnCallImportedCalendar.id == row_id)
+    locked = session.scalar(found.with_for_update().execution_options(populate_existing=True))
+    if locked is not None:
+        if fetched and not problem:
+            _store_response(locked, fetched, content, zone, session=session, now=now)
+        else:
+            locked.failures += 1
+            locked.last_error = f"{problem[:1].upper()}{problem[1:]}."
+        pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
+        varied = min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
+        locked.next_refresh_at = now + varied
+    release_locks(session)
+    return True
+
+
+def _read_response(
+    fetched: FetchedFile, time_zone: str, *, is_of_user: bool, now: datetime
+) -> CalendarContent:
+    if problem := describe_status_problem(fetched.status):
+        raise OutgoingError(problem)
+    until = now + _URL_PERIOD
+    return _read_events(fetched.content, until, time_zone, is_of_user=is_of_user, now=now)
+
+
+def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
+    """Claim a due calendar of a schedule or of an active user, so that no other worker reads it."""
+    table = OnCallImportedCalendar
+    row: OnCallImportedCalendar | None = session.scalar(
+        select(table)
+        .where(
+            table.next_refresh_at <= now,
+            or_(
+                table.schedule_id.is_not(None),
+                table.user_id.in_(select(User.id).where(IS_ACTIVE_HUMAN)),
+            ),
+        )
+        .order_by(table.next_refresh_at, table.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    if row is not None:
+        row.next_refresh_at = now + _CLAIM_LIFETIME
+        session.flush()
+    return row
+
+
+def _find_time_zone(row: OnCallImportedCalendar, *, session: Session) -> str:
+    of_user = select(User.time_zone).where(User.id == row.user_id)
+    of_schedule = select(OnCallSchedule.time_zone).where(OnCallSchedule.id == row.schedule_id)
+    return session.scalars(of_user if row.user_id else of_schedule).one()
+
+
+def _build_headers(row: OnCallImportedCalendar, now: datetime) -> dict[str, str]:
+    """Return the headers of a conditional request.
+
+    The first request of a day is unconditional, since the period that is read moves by a day.
+    """
+    if row.last_error or row.refreshed_at is None or row.refreshed_at.date() != now.date():
+        return {}
+    validators = {"If-None-Match": row.etag, "If-Modified-Since": row.last_modified}
+    return {name: value for name, value in validators.items() if value}
+
+
+def _store_response(
+    row: OnCallImportedCalendar,
+    fetched: FetchedFile,
+    content: CalendarContent | None,
+    time_zone: str,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    row.refreshed_at, row.last_error, row.failures = now, None, 0
+    if content is not None:
+        row.etag, row.last_modified = (
+            each if each and len(each) <= _MAX_VALIDATOR_LENGTH else None
+            for each in (fetched.etag, fetched.last_modified)
+        )
+        store_calendar_events(row, content, time_zone, session=session, now=now)
+
+
+def read_calendar_file(
+    content: bytes, time_zone: str, *, is_of_user: bool, now: datetime
+) -> CalendarContent:
+    """Return the absences or holidays in a file from yesterday until three years from now.
+
+    Raise InvalidError for the field `content` if the file cannot be read.
+    """
+    return _read_events(content, now + _FILE_PERIOD, time_zone, is_of_user=is_of_user, now=now)
+
+
+def _read_events(
+    content: bytes, until: datetime, time_zone: str, *, is_of_user: bool, now: datetime
+) -> CalendarContent:
+    return read_calendar(
+        content,
+        Period(now - _DAY, until),
+        time_zone,
+        min_length=MIN_ABSENCE_LENGTH if is_of_user else timedelta(0),
+        # Most calendars with holidays mark them as free.
+        includes_free=not is_of_user,
+    )
+
+
+def store_calendar_events(
+    row: OnCallImportedCalendar,
+    content: CalendarContent,
+    time_zone: str,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Replace the absences or holidays of a calendar. Unchanged rows stay."""
+    table: type[Any] = OnCallAbsence if row.user_id else OnCallHoliday
+    more = {"user_id": row.user_id, "created_at": now, "note": ""} if row.user_id else {}
+    names = ("starts_at", "ends_at") if row.user_id else ("first_day", "last_day", "name")
+    zone = get_zone(time_zone)
+    wanted: set[tuple[Any, ...]] = set()
+    for start, end, title in content.events:
+        last = max(start, end - timedelta(microseconds=1))
+        days = (start.astimezone(zone).date(), last.astimezone(zone).date(), title or row.name)
+        wanted.add((start, end) if row.user_id else days)
+    row.event_count, row.skipped_count = len(wanted), content.skipped_count
+    for each in session.scalars(select(table).where(table.calendar_id == row.id)).all():
+        key = tuple(getattr(each, name) for name in names)
+        if key in wanted:
+            wanted.remove(key)
+        else:
+            session.delete(each)
+    session.add_all(
+        table(calendar_id=row.id, **dict(zip(names, each, strict=True)), **more)
+        for each in sorted(wanted)
+    )
+    session.flush()

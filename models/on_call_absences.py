@@ -1,0 +1,81 @@
+"""Absences of users, holidays of schedules, and the calendars that contain them."""
+
+from datetime import date, datetime
+
+from sqlalchemy import CheckConstraint, Date, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import WithId, build_cascade_key
+
+
+class OnCallImportedCalendar(WithId):
+    """A calendar with the absences of a user, or with the holidays of a schedule."""
+
+    __tablename__ = "on_call_imported_calendars"
+    __table_args__ = (
+        CheckConstraint("(user_id IS NULL) <> (schedule_id IS NULL)", name="one_owner"),
+    )
+
+    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int | None] = build_cascade_key("on_call_schedules", index=True)
+    name: Mapped[str] = mapped_column(String(100))
+    #: URL encrypted with SECRET_KEY, because it gives access to the calendar. NULL for a file.
+    url_ciphertext: Mapped[str | None] = mapped_column(Text)
+    #: Host of the URL, which pages show.
+    host: Mapped[str | None] = mapped_column(String(255))
+    #: Validators of the last response, for conditional requests (RFC 9110 section 13.1).
+    etag: Mapped[str | None] = mapped_column(String(255))
+    last_modified: Mapped[str | None] = mapped_column(String(255))
+    #: Number of current and future events, and of events that could not be read.
+    event_count: Mapped[int] = mapped_column(default=0)
+    skipped_count: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    #: Time of the last successful read.
+    refreshed_at: Mapped[datetime | None]
+    #: Reason of the last failure, and number of consecutive failures. NULL after a success.
+    last_error: Mapped[str | None] = mapped_column(Text)
+    failures: Mapped[int] = mapped_column(default=0)
+    #: NULL for a file, which is read only once.
+    next_refresh_at: Mapped[datetime | None] = mapped_column(index=True)
+
+
+class OnCallAbsence(WithId):
+    """A period in which a user is absent."""
+
+    __tablename__ = "on_call_absences"
+
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    #: Calendar that contains the absence. NULL if the user entered the absence.
+    calendar_id: Mapped[int | None] = build_cascade_key("on_call_imported_calendars", index=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime] = mapped_column(index=True)
+    #: Note that only the user sees. Empty for absences of calendars.
+    note: Mapped[str] = mapped_column(String(200), default="")
+    created_at: Mapped[datetime]
+
+
+class OnCallHoliday(WithId):
+    """A holiday in a calendar of a schedule."""
+
+    __tablename__ = "on_call_holidays"
+
+    calendar_id: Mapped[int] = build_cascade_key("on_call_imported_calendars", index=True)
+    first_day: Mapped[date] = mapped_column(Date)
+    last_day: Mapped[date] = mapped_column(Date)
+    name: Mapped[str] = mapped_column(String(200))
+
+
+class OnCallConflictNotice(WithId):
+    """A conflict between a shift and an absence about which notices were sent."""
+
+    __tablename__ = "on_call_conflict_notices"
+    #: Two workers cannot store the same conflict, so that each notice is sent once.
+    __table_args__ = (UniqueConstraint("schedule_id", "user_id", "starts_at"),)
+
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    noticed_at: Mapped[datetime]
+    #: Time of the reminder a day before the conflict. NULL before that.
+    reminded_at: Mapped[datetime | None]

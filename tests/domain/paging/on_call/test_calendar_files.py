@@ -1,0 +1,120 @@
+"""Reading calendars: time zones, recurrence, ignored events, and limits."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.core.errors import InvalidError
+from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.schedule_values import Period
+from tests.support.service.calendars import build_calendar
+
+#: In Berlin, the clocks go back on 2026-10-25 and forward on 2027-03-28.
+PERIOD = Period(datetime(2026, 10, 20, tzinfo=UTC), datetime(2027, 4, 10, tzinfo=UTC))
+
+
+def read(*events: str, includes_free: bool = False, hours: float = 4) -> CalendarContent:
+    return read_calendar(
+        build_calendar(*events),
+        PERIOD,
+        "Europe/Berlin",
+        min_length=timedelta(hours=hours),
+        includes_free=includes_free,
+    )
+
+
+def times(content: CalendarContent) -> list[tuple[str, str]]:
+    return [(f"{each.start:%m-%d %H:%M}", f"{each.end:%m-%d %H:%M}") for each in content.events]
+
+
+def test_all_day_events_are_in_the_given_zone_and_include_a_day_on_which_clocks_change() -> None:
+    found = read("DTSTART;VALUE=DATE:20261024\nDTEND;VALUE=DATE:20261027\nSUMMARY:Away  again")
+    assert times(found) == [("10-23 22:00", "10-26 23:00")]
+    assert found.events[0].title == "Away again"
+    assert times(read("DTSTART;VALUE=DATE:20270328")) == [("03-27 23:00", "03-28 22:00")]
+
+
+def test_a_series_keeps_its_local_time_and_leaves_out_and_moves_occurrences() -> None:
+    series = (
+        "UID:one\nDTSTART;TZID=America/New_York:20261028T090000\nDURATION:PT8H\n"
+        "RRULE:FREQ=WEEKLY;UNTIL=20261126T000000Z\n"
+        "EXDATE;TZID=America/New_York:20261111T090000\nRDATE:20261220T100000Z"
+    )
+    moved = (
+        "UID:one\nRECURRENCE-ID;TZID=America/New_York:20261118T090000\n"
+        "DTSTART:20261119T100000Z\nDTEND:20261119T160000Z"
+    )
+    assert times(read(series, moved)) == [
+        ("10-28 13:00", "10-28 21:00"),
+        # New York has changed its clocks by then.
+        ("11-04 14:00", "11-04 22:00"),
+        ("11-19 10:00", "11-19 16:00"),
+        ("11-25 14:00", "11-25 22:00"),
+        ("12-20 10:00", "12-20 18:00"),
+    ]
+    cancelled = f"{moved}\nSTATUS:CANCELLED"
+    assert "11-18 14:00" not in str(times(read(series, cancelled)))
+
+
+def test_a_calendar_can_define_its_own_time_zone() -> None:
+    zone = (
+        "BEGIN:VTIMEZONE\nTZID:Office\nBEGIN:STANDARD\nDTSTART:19700101T000000\n"
+        "TZOFFSETFROM:+0300\nTZOFFSETTO:+0300\nEND:STANDARD\nEND:VTIMEZONE\n"
+    )
+    content = build_calendar("DTSTART;TZID=Office:20261201T090000\nDURATION:PT5H", before=zone)
+    found = read_calendar(
+        content, PERIOD, "UTC", min_length=timedelta(hours=4), includes_free=False
+    )
+    assert times(found) == [("12-01 06:00", "12-01 11:00")]
+    # An event without a zone is in the zone of the user.
+    assert times(read("DTSTART:20261201T090000\nDURATION:PT5H")) == [("12-01 08:00", "12-01 13:00")]
+
+
+def test_free_cancelled_short_and_past_events_are_left_out() -> None:
+    day = "DTSTART;VALUE=DATE:20261201"
+    others = (
+        f"{day}\nTRANSP:TRANSPARENT",
+        f"{day}\nSTATUS:CANCELLED",
+        "DTSTART:20261201T090000Z\nDURATION:PT1H",
+        "DTSTART;VALUE=DATE:20261001",
+        "DTSTART;VALUE=DATE:20280101",
+    )
+    assert read(*others).events == ()
+    assert len(read(*others, includes_free=True, hours=0).events) == 2
+
+
+def test_an_invalid_event_is_counted_and_does_not_hide_the_others() -> None:
+    invalid = ("DTSTART:yesterday", "SUMMARY:No start", "DTSTART:20261201T000000Z\nRRULE:FREQ=X")
+    found = read("DTSTART;VALUE=DATE:20261201", *invalid)
+    assert (len(found.events), found.skipped_count) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"<html><body>Sign in</body></html>", "is not in the iCalendar format (.ics)"),
+        (build_calendar("DTSTART:20261201T090000Z")[:-20], "is not in the iCalendar format (.ics)"),
+        (b"BEGIN:VCALENDAR\nnonsense\nEND:VCALENDAR", "is not valid iCalendar"),
+        (b"BEGIN:VCALENDAR" + b" " * (1 << 20), "is larger than 1,048,576 bytes"),
+    ],
+)
+def test_other_content_is_rejected(content: bytes, problem: str) -> None:
+    with pytest.raises(InvalidError) as raised:
+        read_calendar(content, PERIOD, "UTC", min_length=timedelta(0), includes_free=True)
+    assert str(raised.value) == f"The calendar {problem}."
+
+
+def test_a_series_with_too_many_occurrences_does_not_hang() -> None:
+    secondly = "DTSTART:19260101T000000Z\nDURATION:PT5H\nRRULE:FREQ=SECONDLY"
+    assert read(secondly).skipped_count == 1
+    times = ",".join(map(str, range(24)))
+    often = f"DTSTART:20261020T000000Z\nDURATION:PT5H\nRRULE:FREQ=DAILY;BYHOUR={times}"
+    with pytest.raises(InvalidError, match="more than 1,000 events until 2027-04-10"):
+        read(often)
+
+
+@pytest.mark.long
+def test_a_rule_that_takes_too_long_is_stopped() -> None:
+    never = "DTSTART:19260101T000000Z\nDURATION:PT5H\nRRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"
+    with pytest.raises(InvalidError, match="takes too long to read"):
+        read(*[never] * 20)

@@ -1,0 +1,72 @@
+"""Jobs that read calendars with absences and holidays, and queue notices about conflicts."""
+
+from functools import partial
+from time import monotonic
+from typing import cast
+
+from sqlalchemy.orm import Session
+
+from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
+from domain.core.clock import Clock, read_system_clock
+from domain.core.database.locks import release_locks
+from domain.core.keyring import Keyring
+from domain.core.randomness import generate_random_fraction
+from domain.delivery.outgoing.urls import OutgoingUrl
+from domain.paging.on_call.calendar_files import MAX_CALENDAR_BYTES
+from domain.paging.on_call.conflicts import queue_conflict_notices
+from domain.paging.on_call.imported_calendars import FetchedFile, refresh_next_calendar
+from web.database.engine import use_engine
+from web.outgoing.client import OutgoingClient
+from web.settings.reader import Settings
+from web.settings.stored import read_current_settings
+
+#: Seconds after which a run stops. The next run reads the remaining calendars.
+_MAX_RUN_SECONDS = 50.0
+
+
+def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -> None:
+    """Read all calendars that are due, one after the other."""
+    ends = monotonic() + _MAX_RUN_SECONDS
+    with use_engine(settings) as engine, Session(engine) as session:
+        current = read_current_settings(settings, session=session)
+        release_locks(session)
+        keyring = Keyring(current.secret_key, *current.secret_key_fallbacks)
+        fetch = partial(_fetch_calendar, OutgoingClient.from_settings(current))
+        while monotonic() < ends and refresh_next_calendar(
+            fetch,
+            session=session,
+            keyring=keyring,
+            share=generate_random_fraction(),
+            now=clock(),
+        ):
+            pass
+
+
+def _fetch_calendar(
+    client: OutgoingClient, url: OutgoingUrl, headers: dict[str, str]
+) -> FetchedFile:
+    accepted = {"Accept": "text/calendar, */*;q=0.1"}
+    answer = client.fetch_file(url, headers | accepted, max_bytes=MAX_CALENDAR_BYTES)
+    return FetchedFile(
+        status=answer.status,
+        content=answer.beginning,
+        etag=answer.etag,
+        last_modified=answer.last_modified,
+    )
+
+
+def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock) -> None:
+    """Queue notices about conflicts of shifts and absences, if a mail server is configured."""
+    if not settings.mail_url:
+        return
+    with use_engine(settings) as engine, Session(engine) as session:
+        current = read_current_settings(settings, session=session)
+        keyring = Keyring(current.secret_key, *current.secret_key_fallbacks)
+        work = UnitOfWork(
+            actor=Actor(means=AccessMethod.JOB),
+            session=session,
+            now=clock(),
+            settings=current,
+            policy=cast("PolicyLookup", {Keyring: keyring}.__getitem__),
+        )
+        queue_conflict_notices(work, partial(release_locks, session))
