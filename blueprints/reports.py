@@ -18,6 +18,7 @@ from domain.paging.on_call.actions import show_schedule
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
+from domain.reports.comparison import list_key_figures, list_loads
 from domain.reports.noise import format_title_matcher
 from domain.reports.report_formats import format_answer, format_duration_cell, format_reason
 from domain.reports.types import (
@@ -41,6 +42,8 @@ from web.pages.list_query import get_list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PERIOD_PARAMETERS = ("period", "from", "until")
+#: Parameters that select a cell of the heat map, whose pages are listed.
+_HOUR_PARAMETERS = ("weekday", "hour")
 #: Value of the `period` parameter for a custom period.
 _CUSTOM_PERIOD = "own"
 _DAY = timedelta(days=1)
@@ -50,7 +53,7 @@ _DAY = timedelta(days=1)
 @permission_required("on_call_reports.show").with_changes(is_heavy=True)
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the report for a period. The default is the last night."""
-    given = get_list_query(*_PERIOD_PARAMETERS)
+    given = get_list_query(*_PERIOD_PARAMETERS, *_HOUR_PARAMETERS)
     context: dict[str, Any] = {"report": None, "problem": ""}
     try:
         if not _is_period_incomplete(given):
@@ -82,9 +85,24 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
     return {
         "report": report,
         "previous": previous,
+        "key_figures": list_key_figures(report, previous),
+        "alert_chart": report_charts.build_alert_chart(report, _find_list_url(holder)),
         "time_charts": report_charts.build_time_charts(report),
-        "loads": report_charts.list_loads(report, on_call),
+        "loads": list_loads(report, on_call),
+        "listed_hour": None if query.hour is None else (query.weekday, query.hour),
     }
+
+
+def _find_list_url(holder: ProjectOrGroup) -> str | None:
+    """Return the URL of the list of alerts, or None if the list may not have all alerts.
+
+    The list of several projects contains only projects of which the user is a member.
+    """
+    if not holder.is_group:
+        return url_for("alerts.index", project_path=holder.path, status="all")
+    if get_current_user().is_admin:
+        return None
+    return url_for("all_alerts.index", status="all", project=holder.path)
 
 
 _TEMPLATE_FUNCTIONS: dict[str, Any] = {
@@ -109,14 +127,16 @@ def _read_report_query(arguments: MultiDict[str, str]) -> ReportQuery:
     """
     period = get_choice(arguments, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
+    shared = {each: arguments.getlist(each) for each in _HOUR_PARAMETERS if each in arguments}
+    shared |= {"time_zone": [place]}
     if period != _CUSTOM_PERIOD:
-        return validate_query(ReportQuery, {"period": [period], "time_zone": [place]})
+        return validate_query(ReportQuery, {"period": [period], **shared})
     first, last = (
         _parse_midnight(arguments, "from", place),
         _parse_midnight(arguments, "until", place, after=_DAY),
     )
     times = {"from": [first.isoformat()], "until": [last.isoformat()]}
-    return validate_query(ReportQuery, {**times, "time_zone": [place]})
+    return validate_query(ReportQuery, {**times, **shared})
 
 
 def _parse_midnight(

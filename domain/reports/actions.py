@@ -44,9 +44,8 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 
     Raise InvalidError for an invalid period or time zone.
     """
-    return build_on_call_report(
-        work, holder, query.build_period(work.now), normalize_zone_name(query.time_zone)
-    )
+    period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
+    return build_on_call_report(work, holder, period, zone, query.page_condition)
 
 
 @read_action("on_call_reports.show")
@@ -75,15 +74,17 @@ def export_report(
     zone.
     """
     if kind == "md":
-        return writing.format_report(show_report(work, holder, query))
-    pages = read_all_pages(work, holder, query.build_period(work.now))
+        report = show_report(work, holder, query)
+        return writing.format_report(report, *compare_report(work, holder, query))
+    pages = read_all_pages(work, holder, query.build_period(work.now), query.page_condition)
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
 
 @read_action("on_call_reports.download_figures")
 def export_figures(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> str:
     """Return the figures of the report as CSV."""
-    return writing.format_figures_as_csv(show_report(work, holder, query))
+    report = show_report(work, holder, query)
+    return writing.format_figures_as_csv(report, *compare_report(work, holder, query))
 
 
 @read_action("on_call_handover_notes.index", plural="handover_notes")

@@ -1,6 +1,7 @@
 """Formats reports as Markdown and CSV."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from calendar import day_abbr, day_name
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from domain.core.clock import format_api_time
@@ -9,7 +10,14 @@ from domain.core.durations import format_duration
 from domain.core.time_zones import format_local_time
 from domain.core.types.base import Resource
 from domain.incidents.opening import escape_markdown
-from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
+from domain.reports.comparison import PreviousFigures, list_key_figures, list_loads
+from domain.reports.types import (
+    AnswerKind,
+    NoisyRule,
+    PageAnswer,
+    Report,
+    ReportedPage,
+)
 
 _PAGE_COLUMNS = (
     *("paged_at", "alert", "incident", "title", "severity", "paged", "contacts", "accepted_at"),
@@ -55,12 +63,19 @@ def format_contacts(page: ReportedPage) -> str:
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
-def format_report(report: Report) -> Iterator[str]:
-    """Yield a complete report line by line."""
-    return (f"{line}\n" for line in _format_lines(report))
+def format_report(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield a complete report line by line.
+
+    `previous` has the figures of the period before, and `on_call` the seconds on call by username.
+    """
+    return (f"{line}\n" for line in _format_lines(report, previous, on_call))
 
 
-def _format_lines(report: Report) -> Iterator[str]:
+def _format_lines(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> Iterator[str]:
     def local(moment: datetime) -> str:
         return format_local_time(moment, report.time_zone)
 
@@ -70,6 +85,9 @@ def _format_lines(report: Report) -> Iterator[str]:
     yield ""
     if report.projects_left_out:
         yield from (f"Not included: {format_plain_line(', '.join(report.projects_left_out))}.", "")
+    compared = previous.name.capitalize() if previous else "Period before"
+    yield from _format_table(("Figure", "Value", compared), _list_key_figures(report, previous))
+    yield ""
     yield from _format_table(("Metric", "Count"), _list_totals(report))
     if report.pages:
         heads = (
@@ -94,17 +112,7 @@ def _format_lines(report: Report) -> Iterator[str]:
             for each in report.times
         ),
     )
-    if report.people:
-        yield from _format_section(
-            "People",
-            ("Person", "Pages", "Acknowledged", "Nights with a page"),
-            (
-                (f"@{each.user}", each.pages, each.acknowledged, each.nights)
-                for each in report.people
-            ),
-        )
-        hours = ((f"{hour:02}", count) for hour, count in enumerate(report.hours) if count)
-        yield from _format_section("Pages by hour of the day", ("Hour", "Pages"), hours)
+    yield from _format_load(report, on_call)
     if report.noisy_rules:
         yield from _format_section(
             "Noisy rules",
@@ -130,6 +138,39 @@ def _format_lines(report: Report) -> Iterator[str]:
             ),
         )
         yield from ("", note.text)
+
+
+def _format_load(report: Report, on_call: Mapping[str, int]) -> Iterator[str]:
+    if loads := list_loads(report, on_call):
+        yield from _format_section(
+            "People",
+            ("Person", "Pages", "Acknowledged", "Nights with a page", "On call"),
+            (
+                (
+                    *(f"@{each.user}", each.pages, each.acknowledged, each.nights),
+                    format_duration_cell(seconds - seconds % 60 if seconds else None),
+                )
+                for each, seconds in loads
+            ),
+        )
+    if any(report.hours):
+        columns = enumerate(zip(*report.weekday_hours, strict=True))
+        yield from _format_section(
+            f"Pages to people by weekday and hour ({report.time_zone})",
+            ("Hour", *day_abbr),
+            ((f"{hour:02}:00", *counts) for hour, counts in columns if any(counts)),
+        )
+
+
+def _list_key_figures(
+    report: Report, previous: PreviousFigures | None
+) -> Iterator[Sequence[object]]:
+    for name, value, before, is_duration in list_key_figures(report, previous):
+        cells = (value, before)
+        if is_duration:
+            yield name, *map(format_duration_cell, cells)
+        else:
+            yield name, *(_EMPTY_CELL if cell is None else cell for cell in cells)
 
 
 def _list_totals(report: Report) -> Iterator[tuple[str, int]]:
@@ -200,23 +241,38 @@ def format_pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Ite
         )
 
 
-def format_figures_as_csv(report: Report) -> str:
+def format_figures_as_csv(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> str:
     """Return all figures as CSV, with one figure and its subject on each line."""
     return format_csv_line(("about", "name", "figure", "value")) + "".join(
-        map(format_csv_line, _list_figures(report))
+        map(format_csv_line, _list_figures(report, previous, on_call))
     )
 
 
-def _list_figures(report: Report) -> Iterator[tuple[object, ...]]:
+def _list_figures(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> Iterator[tuple[object, ...]]:
+    for name, value, before, is_duration in list_key_figures(report, previous):
+        unit = "seconds" if is_duration else "count"
+        yield from (("summary", name, unit, value), ("summary", name, f"{unit}_before", before))
     yield from _list_subject_figures("total", report.totals)
     for times in report.times:
         yield from _list_subject_figures("severity", times, "severity")
-    for person in report.people:
+    for person, seconds in list_loads(report, on_call):
         yield from _list_subject_figures("person", person, "user")
-    for hour, count in enumerate(report.hours):
-        yield "hour", f"{hour:02}", "pages", count
+        yield "person", person.user, "on_call_seconds", seconds
+    yield from _list_hour_figures(report)
     for rule in report.noisy_rules:
         yield from _list_subject_figures("rule", rule, "title")
+
+
+def _list_hour_figures(report: Report) -> Iterator[tuple[object, ...]]:
+    for hour, count in enumerate(report.hours):
+        yield "hour", f"{hour:02}", "pages", count
+    for day, counts in zip(day_name, report.weekday_hours, strict=True):
+        for hour, count in enumerate(counts):
+            yield "weekday_hour", f"{day} {hour:02}:00", "pages", count
 
 
 def _list_subject_figures(

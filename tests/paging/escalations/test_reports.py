@@ -498,5 +498,8 @@ def test_a_long_report_lists_the_last_pages_but_counts_and_exports_all(
     assert (report.totals.pages, report.earlier_pages) == (len(told), len(told) - 3)
     assert f"pages: {len(told)}, not yet answered: {report.totals.unanswered}" in draft
     assert (
-        "".join(format_report(report)).count(f"{len(told) - 3} earlier pages are not listed") == 1
+        "".join(format_report(report, None, {})).count(
+            f"{len(told) - 3} earlier pages are not listed"
+        )
+        == 1
     )
