@@ -89,7 +89,7 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
         "alert_chart": report_charts.build_alert_chart(report, _find_list_url(holder)),
         "time_charts": report_charts.build_time_charts(report),
         "loads": list_loads(report, on_call),
-        "listed_hour": None if query.hour is None else (query.weekday, query.hour),
+        "listed": (query.weekday, query.hour) if query.page_condition else None,
     }
 
 
