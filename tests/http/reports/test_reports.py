@@ -191,7 +191,7 @@ def test_an_hour_of_the_heat_map_leads_to_its_pages(gatebell: LiveGatebell, nigh
     assert report["totals"]["pages"] == 3
     lines = night.caller()("GET", f"{night.at}/on_call/report.csv", params=query).text
     assert len(lines.splitlines()) == 1 + cells[0][1]
-    query = {"period": "last_week", "hour": 24}
+    query = {"period": "last_week", "hour": "24"}
     assert "hour" in night.caller().refused("GET", f"{night.at}/on_call/report", params=query)
 
 
