@@ -134,7 +134,7 @@ class ProjectView(_NamespaceView):
     @property
     def manages_environments(self) -> bool:
         """True if the viewer may create and delete environments."""
-        return self.has_ability(Ability.ADMIN_ENVIRONMENTS)
+        return not self.is_archived and self.has_ability(Ability.ADMIN_ENVIRONMENTS)
 
     @property
     def shows_environments(self) -> bool:

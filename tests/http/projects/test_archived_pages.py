@@ -34,10 +34,13 @@ def find_offers(live: LiveGatebell, browser: requests.Session, project: str) -> 
         links = re.findall(r'href="([^"#]+)', page.text)
         targets = [urljoin(page.url, each.replace("&amp;", "&")) for each in links]
         waiting += [each for each in targets if each.startswith(f"{live.url}/{project}/")]
-        for form in forms_in(page.text):
+        texts = re.findall("<form.*?</form>", page.text, re.DOTALL)
+        for form, text in zip(forms_in(page.text), texts, strict=True):
             target = urljoin(page.url, form.action)
             kind = f"{shape_of(url)} {shape_of(target)}"
             if form.method != "post" or ENDS.search(target) or kind in seen:
+                continue
+            if 'type="submit"' not in text:
                 continue
             seen.add(kind)
             if urlsplit(target).path.startswith(f"/{project}/"):
