@@ -18,7 +18,6 @@ from domain.paging.on_call.actions import show_schedule
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
-from domain.reports.comparison import list_key_figures, list_loads
 from domain.reports.noise import format_title_matcher
 from domain.reports.report_formats import format_answer, format_duration_cell, format_reason
 from domain.reports.types import (
@@ -81,14 +80,11 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
     """Return the template variables of a report, which is compared with the period before it."""
     work = get_unit_of_work()
     report = actions.show_report(work, holder, query)
-    previous, on_call = actions.compare_report(work, holder, query)
     return {
         "report": report,
-        "previous": previous,
-        "key_figures": list_key_figures(report, previous),
+        **actions.compare_report(work, holder, query, report)._asdict(),
         "alert_chart": report_charts.build_alert_chart(report, _find_list_url(holder)),
         "time_charts": report_charts.build_time_charts(report),
-        "loads": list_loads(report, on_call),
         "listed": (query.weekday, query.hour) if query.page_condition else None,
     }
 

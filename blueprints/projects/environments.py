@@ -113,10 +113,6 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
     )
     given = get_list_query(*CURSOR_PARAMETERS, *_DayQuery.model_fields)
-    day = read_query_part(_DayQuery).day
-    history = find_deployment_history(
-        *(get_unit_of_work(), project, environment), maximum=_MAX_MARKS if day else _MAX_DEPLOYMENTS
-    )
     part = AlertSlice(
         size=get_page_size(),
         following=parse_sort_cursor(given.get("before"), AlertSlice.order),
@@ -128,17 +124,20 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         environment=environment,
         page=build_page_links(list_alerts(wanted, part, session=session)),
         **_build_chart_variables(project, environment),
-        day=day,
-        history=[each for each in history if day in {None, each.deployment.created_at.date()}],
     )
 
 
 def _build_chart_variables(
     project: ProjectView, environment: domain.EnvironmentView
 ) -> dict[str, Any]:
-    """Return the template variables of the chart of alerts and deployments."""
+    """Return the template variables of the chart, and of the deployments of a day or all days."""
     session, today = db.session(), get_current_time().date()
+    day, work = read_query_part(_DayQuery).day, get_unit_of_work()
+    most = _MAX_MARKS if day else _MAX_DEPLOYMENTS
+    history = find_deployment_history(work, project, environment, maximum=most)
     return {
+        "day": day,
+        "history": [each for each in history if day in {None, each.deployment.created_at.date()}],
         "days": charts.count_alerts_by_day(
             project.id, today, environment=environment.name, session=session
         ),

@@ -15,7 +15,8 @@ from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import report_formats as writing
 from domain.reports.comparison import (
-    PreviousFigures,
+    Comparison,
+    compare_figures,
     find_previous_figures,
     measure_on_call_time,
 )
@@ -50,12 +51,12 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 
 @read_action("on_call_reports.show")
 def compare_report(
-    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
-) -> tuple[PreviousFigures | None, Mapping[str, int]]:
-    """Return the figures of the period before, and the seconds on call by username."""
+    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, report: Report
+) -> Comparison:
+    """Compare a report with the period before, and add the time on call."""
     period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
     previous = find_previous_figures(work, holder, period, zone)
-    return previous, measure_on_call_time(work, holder, period)
+    return compare_figures(report, previous, measure_on_call_time(work, holder, period))
 
 
 @read_action("on_call_reports.show")
@@ -75,7 +76,7 @@ def export_report(
     """
     if kind == "md":
         report = show_report(work, holder, query)
-        return writing.format_report(report, *compare_report(work, holder, query))
+        return writing.format_report(report, compare_report(work, holder, query, report))
     pages = read_all_pages(work, holder, query.build_period(work.now), query.page_condition)
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
@@ -84,7 +85,7 @@ def export_report(
 def export_figures(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> str:
     """Return the figures of the report as CSV."""
     report = show_report(work, holder, query)
-    return writing.format_figures_as_csv(report, *compare_report(work, holder, query))
+    return writing.format_figures_as_csv(report, compare_report(work, holder, query, report))
 
 
 @read_action("on_call_handover_notes.index", plural="handover_notes")

@@ -36,29 +36,34 @@ class PreviousFigures(NamedTuple):
     nights: int
 
 
-def list_key_figures(
-    report: Report, previous: PreviousFigures | None
-) -> Sequence[tuple[str, float | None, float | None, bool]]:
-    """Return the name, value and previous value of the figures at the start of a report.
+class Comparison(NamedTuple):
+    """The figures of a report next to the figures of the period before, and the load by person."""
 
-    The last value is true for durations, which are in seconds.
-    """
+    previous: PreviousFigures | None
+    #: Name, value and previous value of each figure at the start of the report. The last value is
+    #: true for a duration in seconds.
+    key_figures: Sequence[tuple[str, float | None, float | None, bool]]
+    #: Figures of each person who was paged or on call, and the seconds on call.
+    loads: Sequence[tuple[PersonFigures, int]]
+
+
+def compare_figures(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> Comparison:
+    """Return the comparison of a report; `on_call` maps usernames to seconds on call."""
+    others = sorted(on_call.keys() - {each.user for each in report.people})
+    added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
+    loads = [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]
     before: Any = previous or (None,) * len(PreviousFigures._fields)
     nights = sum(each.nights for each in report.people)
     median_time = report.times[0].acknowledge_median
-    return (
+    key_figures = (
         ("Alerts", report.totals.alerts, before[1], False),
         ("Pages", report.totals.pages, before[2], False),
         ("Nights with a page", nights, before[4], False),
         ("Median time to acknowledge", median_time, before[3], True),
     )
-
-
-def list_loads(report: Report, on_call: Mapping[str, int]) -> Sequence[tuple[PersonFigures, int]]:
-    """Return the figures of each person who was paged or on call, and the seconds on call."""
-    others = sorted(on_call.keys() - {each.user for each in report.people})
-    added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
-    return [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]
+    return Comparison(previous, key_figures, loads)
 
 
 def find_previous_figures(

@@ -1,7 +1,7 @@
 """Formats reports as Markdown and CSV."""
 
 from calendar import day_abbr, day_name
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from domain.core.clock import format_api_time
@@ -10,14 +10,8 @@ from domain.core.durations import format_duration
 from domain.core.time_zones import format_local_time
 from domain.core.types.base import Resource
 from domain.incidents.opening import escape_markdown
-from domain.reports.comparison import PreviousFigures, list_key_figures, list_loads
-from domain.reports.types import (
-    AnswerKind,
-    NoisyRule,
-    PageAnswer,
-    Report,
-    ReportedPage,
-)
+from domain.reports.comparison import Comparison
+from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
 
 _PAGE_COLUMNS = (
     *("paged_at", "alert", "incident", "title", "severity", "paged", "contacts", "accepted_at"),
@@ -35,6 +29,10 @@ def format_plain_line(text: str) -> str:
 def format_duration_cell(seconds: float | None) -> str:
     """Return a duration as text, such as `1h30m`."""
     return _EMPTY_CELL if seconds is None else format_duration(timedelta(seconds=int(seconds)))
+
+
+def _format_count(count: float | None) -> str:
+    return _EMPTY_CELL if count is None else f"{count:,}"
 
 
 def format_answer(answer: PageAnswer) -> str:
@@ -63,19 +61,12 @@ def format_contacts(page: ReportedPage) -> str:
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
-def format_report(
-    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
-) -> Iterator[str]:
-    """Yield a complete report line by line.
-
-    `previous` has the figures of the period before, and `on_call` the seconds on call by username.
-    """
-    return (f"{line}\n" for line in _format_lines(report, previous, on_call))
+def format_report(report: Report, compared: Comparison) -> Iterator[str]:
+    """Yield a complete report line by line."""
+    return (f"{line}\n" for line in _format_lines(report, compared))
 
 
-def _format_lines(
-    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
-) -> Iterator[str]:
+def _format_lines(report: Report, compared: Comparison) -> Iterator[str]:
     def local(moment: datetime) -> str:
         return format_local_time(moment, report.time_zone)
 
@@ -85,8 +76,12 @@ def _format_lines(
     yield ""
     if report.projects_left_out:
         yield from (f"Not included: {format_plain_line(', '.join(report.projects_left_out))}.", "")
-    compared = previous.name.capitalize() if previous else "Period before"
-    yield from _format_table(("Figure", "Value", compared), _list_key_figures(report, previous))
+    before = compared.previous.name.capitalize() if compared.previous else "Period before"
+    figures = (
+        (name, *(format_duration_cell(each) if is_time else _format_count(each) for each in cells))
+        for name, *cells, is_time in compared.key_figures
+    )
+    yield from _format_table(("Figure", "Value", before), figures)
     yield ""
     yield from _format_table(("Metric", "Count"), _list_totals(report))
     if report.pages:
@@ -112,7 +107,7 @@ def _format_lines(
             for each in report.times
         ),
     )
-    yield from _format_load(report, on_call)
+    yield from _format_load(report, compared)
     if report.noisy_rules:
         yield from _format_section(
             "Noisy rules",
@@ -140,8 +135,8 @@ def _format_lines(
         yield from ("", note.text)
 
 
-def _format_load(report: Report, on_call: Mapping[str, int]) -> Iterator[str]:
-    if loads := list_loads(report, on_call):
+def _format_load(report: Report, compared: Comparison) -> Iterator[str]:
+    if compared.loads:
         yield from _format_section(
             "People",
             ("Person", "Pages", "Acknowledged", "Nights with a page", "On call"),
@@ -150,7 +145,7 @@ def _format_load(report: Report, on_call: Mapping[str, int]) -> Iterator[str]:
                     *(f"@{each.user}", each.pages, each.acknowledged, each.nights),
                     format_duration_cell(seconds - seconds % 60 if seconds else None),
                 )
-                for each, seconds in loads
+                for each, seconds in compared.loads
             ),
         )
     if any(report.hours):
@@ -160,17 +155,6 @@ def _format_load(report: Report, on_call: Mapping[str, int]) -> Iterator[str]:
             ("Hour", *day_abbr),
             ((f"{hour:02}:00", *counts) for hour, counts in columns if any(counts)),
         )
-
-
-def _list_key_figures(
-    report: Report, previous: PreviousFigures | None
-) -> Iterator[Sequence[object]]:
-    for name, value, before, is_duration in list_key_figures(report, previous):
-        cells = (value, before)
-        if is_duration:
-            yield name, *map(format_duration_cell, cells)
-        else:
-            yield name, *(_EMPTY_CELL if cell is None else cell for cell in cells)
 
 
 def _list_totals(report: Report) -> Iterator[tuple[str, int]]:
@@ -241,25 +225,21 @@ def format_pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Ite
         )
 
 
-def format_figures_as_csv(
-    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
-) -> str:
+def format_figures_as_csv(report: Report, compared: Comparison) -> str:
     """Return all figures as CSV, with one figure and its subject on each line."""
     return format_csv_line(("about", "name", "figure", "value")) + "".join(
-        map(format_csv_line, _list_figures(report, previous, on_call))
+        map(format_csv_line, _list_figures(report, compared))
     )
 
 
-def _list_figures(
-    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
-) -> Iterator[tuple[object, ...]]:
-    for name, value, before, is_duration in list_key_figures(report, previous):
+def _list_figures(report: Report, compared: Comparison) -> Iterator[tuple[object, ...]]:
+    for name, value, before, is_duration in compared.key_figures:
         unit = "seconds" if is_duration else "count"
         yield from (("summary", name, unit, value), ("summary", name, f"{unit}_before", before))
     yield from _list_subject_figures("total", report.totals)
     for times in report.times:
         yield from _list_subject_figures("severity", times, "severity")
-    for person, seconds in list_loads(report, on_call):
+    for person, seconds in compared.loads:
         yield from _list_subject_figures("person", person, "user")
         yield "person", person.user, "on_call_seconds", seconds
     yield from _list_hour_figures(report)
