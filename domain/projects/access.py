@@ -10,7 +10,6 @@ from sqlalchemy import (
     Date,
     Integer,
     Select,
-    String,
     bindparam,
     case,
     func,
@@ -253,7 +252,7 @@ def read_permissions(
     return ViewerPermissions(viewer, read[viewer.user_id])
 
 
-_PATH_KEY = bindparam("path_key", type_=String)
+_PATH_KEY: BindParameter[str] = bindparam("path_key")
 _PROJECT_QUERY = select(Project).where(Project.path_key == _PATH_KEY, Project.deleted_at.is_(None))
 _GROUP_QUERY = select(Group).where(Group.path_key == _PATH_KEY, Group.deleted_at.is_(None))
 

@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    ColumnElement,
-    bindparam,
-    delete,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import BindParameter, ColumnElement, bindparam, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.core.types.base import get_column_values
@@ -66,7 +57,7 @@ def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnEl
 
 
 #: Pages run this query, which is built only once, since building it takes longer than running it.
-_HAS_FACTOR = select(build_second_factor_condition(bindparam("user_id", type_=BigInteger)))
+_HAS_FACTOR = select(build_second_factor_condition(bindparam("user_id")))
 
 
 def has_second_factor(user_id: int, *, session: Session) -> bool:

@@ -54,17 +54,13 @@ def find_id_bounds(
     column: InstrumentedAttribute[datetime], times: TimeBounds, *, session: Session
 ) -> tuple[int | None, ...]:
     """Return the first ids at or after the start and the end of a period."""
-    return tuple(
-        None if each is None else _find_first_id(column, each, session=session) for each in times
-    )
 
+    def find_first_id(moment: datetime) -> int:
+        query, starts = build_time_search(column, [moment])
+        first = text(f"{query}SELECT first FROM parts").bindparams(*starts)  # noqa: S608 - constants
+        return int(session.execute(first).scalar_one())
 
-def _find_first_id(
-    column: InstrumentedAttribute[datetime], moment: datetime, *, session: Session
-) -> int:
-    query, times = build_time_search(column, [moment])
-    first = text(f"{query}SELECT first FROM parts").bindparams(*times)  # noqa: S608 - constants
-    return int(session.execute(first).scalar_one())
+    return tuple(None if each is None else find_first_id(each) for each in times)
 
 
 def build_bounds(
