@@ -41,6 +41,8 @@ from web.pages.list_query import get_list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PERIOD_PARAMETERS = ("period", "from", "until")
+#: Parameters that select a cell of the heat map, whose pages are listed.
+_HOUR_PARAMETERS = ("weekday", "hour")
 #: Value of the `period` parameter for a custom period.
 _CUSTOM_PERIOD = "own"
 _DAY = timedelta(days=1)
@@ -50,7 +52,7 @@ _DAY = timedelta(days=1)
 @permission_required("on_call_reports.show").with_changes(is_heavy=True)
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the report for a period. The default is the last night."""
-    given = get_list_query(*_PERIOD_PARAMETERS)
+    given = get_list_query(*_PERIOD_PARAMETERS, *_HOUR_PARAMETERS)
     context: dict[str, Any] = {"report": None, "problem": ""}
     try:
         if not _is_period_incomplete(given):
@@ -78,13 +80,25 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
     """Return the template variables of a report, which is compared with the period before it."""
     work = get_unit_of_work()
     report = actions.show_report(work, holder, query)
-    previous, on_call = actions.compare_report(work, holder, query)
     return {
         "report": report,
-        "previous": previous,
+        **actions.compare_report(work, holder, query, report)._asdict(),
+        "alert_chart": report_charts.build_alert_chart(report, _find_list_url(holder)),
         "time_charts": report_charts.build_time_charts(report),
-        "loads": report_charts.list_loads(report, on_call),
+        "listed": (query.weekday, query.hour) if query.page_condition else None,
     }
+
+
+def _find_list_url(holder: ProjectOrGroup) -> str | None:
+    """Return the URL of the list of alerts, or None if the list may not have all alerts.
+
+    The list of several projects contains only projects of which the user is a member.
+    """
+    if not holder.is_group:
+        return url_for("alerts.index", project_path=holder.path, status="all")
+    if get_current_user().is_admin:
+        return None
+    return url_for("all_alerts.index", status="all", project=holder.path)
 
 
 _TEMPLATE_FUNCTIONS: dict[str, Any] = {
@@ -109,14 +123,16 @@ def _read_report_query(arguments: MultiDict[str, str]) -> ReportQuery:
     """
     period = get_choice(arguments, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
+    shared = {each: arguments.getlist(each) for each in _HOUR_PARAMETERS if each in arguments}
+    shared |= {"time_zone": [place]}
     if period != _CUSTOM_PERIOD:
-        return validate_query(ReportQuery, {"period": [period], "time_zone": [place]})
+        return validate_query(ReportQuery, {"period": [period], **shared})
     first, last = (
         _parse_midnight(arguments, "from", place),
         _parse_midnight(arguments, "until", place, after=_DAY),
     )
     times = {"from": [first.isoformat()], "until": [last.isoformat()]}
-    return validate_query(ReportQuery, {**times, "time_zone": [place]})
+    return validate_query(ReportQuery, {**times, **shared})
 
 
 def _parse_midnight(

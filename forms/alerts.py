@@ -7,18 +7,20 @@ from werkzeug.datastructures import MultiDict
 from wtforms import SelectMultipleField
 from wtforms.validators import Length
 
-from domain.alerts.listing.filters import SEVERITIES, TABS, AlertFilter
-from domain.alerts.listing.sort_orders import NEWEST_FIRST, SORT_ORDERS, SortOrder
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, SortOrder
+from domain.alerts.listing.types import AlertExportQuery, AlertTimes, ProjectsAlertExportQuery
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import get_choice, get_row_id, get_search_text
-from domain.core.errors import QueryError
+from domain.core.database.paging import get_search_text
+from domain.core.types.validation import validate_query
 from forms.base import Form, SomeBody, TextLineField, limit_length
 
 SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]
 _MAX_LENGTH = 2_000
+_MAX_PATH_LENGTH = 1024
 _LENGTH_VALIDATOR = Length(max=_MAX_LENGTH, message=f"Enter at most {_MAX_LENGTH:,} characters.")
 
 
@@ -77,19 +79,12 @@ def _split_names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-_MAX_NAME_LENGTH = 255
-_MAX_PATH_LENGTH = 1024
-_DEFAULT_TAB = "open"
+_DEFAULTS = {"status": "open", "sort": NEWEST_FIRST.name}
 #: Query parameters of a project's alert list.
-ALERT_LIST_PARAMETERS = (
-    *("status", "search", "severity", "environment", "service", "assignee", "integration"),
-    "sort",
-)
+ALERT_LIST_PARAMETERS = tuple(AlertExportQuery.model_fields)
 #: Query parameters of the list for all projects, which has a project filter instead of an
 #: integration filter.
-ALERT_LIST_PARAMETERS_ACROSS = tuple(
-    "project" if name == "integration" else name for name in ALERT_LIST_PARAMETERS
-)
+ALERT_LIST_PARAMETERS_ACROSS = ("project", *ProjectsAlertExportQuery.model_fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,29 +94,25 @@ class AlertListQuery:
     tab: str
     wanted: AlertFilter
     order: SortOrder
-    #: Full path of the project selected in the list for all projects.
-    project: str | None = None
+    #: Query parameters, without default values.
+    query_parameters: dict[str, Any]
 
     @property
-    def query_parameters(self) -> dict[str, Any]:
-        """Query parameters, without default values."""
-        given = {
-            "status": self.tab if self.tab != _DEFAULT_TAB else None,
-            "search": self.wanted.search or None,
-            "project": self.project,
-            "severity": self.wanted.severity,
-            "environment": self.wanted.environment,
-            "service": self.wanted.service,
-            "assignee": self.wanted.assignee,
-            "integration": self.wanted.integration_id,
-            "sort": self.order.name if self.order is not NEWEST_FIRST else None,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+    def project(self) -> str | None:
+        """Full path of the project or group selected in the list for all projects."""
+        return self.query_parameters.get("project")
 
     @property
     def filter_count(self) -> int:
-        """Number of active filters, excluding the tab and the search."""
-        return len(self.query_parameters.keys() - {"status", "search", "sort"})
+        """Number of active filters, excluding the tab and the search. A period is one filter."""
+        names = self.query_parameters.keys() - {"status", "search", "sort"}
+        return len({name.partition("_")[0] for name in names})
+
+    @property
+    def times(self) -> dict[str, str]:
+        """Query parameters for times."""
+        given = self.query_parameters
+        return {name: given[name] for name in AlertTimes.model_fields if name in given}
 
 
 def parse_alert_list_query(arguments: MultiDict[str, str], *, project_id: int) -> AlertListQuery:
@@ -129,20 +120,7 @@ def parse_alert_list_query(arguments: MultiDict[str, str], *, project_id: int) -
 
     Raise QueryError for unknown values.
     """
-    tab = get_choice(arguments, "status", TABS, _DEFAULT_TAB)
-    severity = get_choice(arguments, "severity", SEVERITIES, "")
-    wanted = AlertFilter(
-        project_id=project_id,
-        statuses=TABS[tab],
-        search=replace_unstorable_characters(get_search_text(arguments, "search")).strip(),
-        severity=Severity(severity) if severity else None,
-        environment=_parse_name(arguments, "environment"),
-        service=_parse_name(arguments, "service"),
-        assignee=_parse_name(arguments, "assignee"),
-        integration_id=get_row_id(arguments, "integration"),
-    )
-    order = SORT_ORDERS[get_choice(arguments, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
-    return AlertListQuery(tab=tab, wanted=wanted, order=order)
+    return _parse_query(AlertExportQuery, arguments, project_id)
 
 
 def parse_alert_list_query_across(arguments: MultiDict[str, str]) -> AlertListQuery:
@@ -150,14 +128,22 @@ def parse_alert_list_query_across(arguments: MultiDict[str, str]) -> AlertListQu
 
     Raise QueryError for unknown values, or for an order without an index.
     """
-    query = parse_alert_list_query(arguments, project_id=0)
-    if query.order.is_among_newest:
-        known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
-        raise QueryError(f"`sort` must be one of {known}.", field="sort")
-    return replace(query, project=_parse_name(arguments, "project", maximum=_MAX_PATH_LENGTH))
+    query = _parse_query(ProjectsAlertExportQuery, arguments, project_id=0)
+    path = replace_unstorable_characters(
+        get_search_text(arguments, "project", maximum=_MAX_PATH_LENGTH)
+    )
+    given = {"project": path} if path else {}
+    return replace(query, query_parameters={**given, **query.query_parameters})
 
 
-def _parse_name(
-    arguments: MultiDict[str, str], name: str, maximum: int = _MAX_NAME_LENGTH
-) -> str | None:
-    return replace_unstorable_characters(get_search_text(arguments, name, maximum=maximum)) or None
+def _parse_query(
+    schema: type[AlertExportQuery | ProjectsAlertExportQuery],
+    arguments: MultiDict[str, str],
+    project_id: int,
+) -> AlertListQuery:
+    texts = {name: arguments.get(name, "").strip() for name in schema.model_fields}
+    given = {name: text for name, text in texts.items() if text}
+    query = validate_query(schema, {name: [text] for name, text in given.items()})
+    wanted, order = query.build_filter(project_id), query.order
+    shown = {name: text for name, text in given.items() if text != _DEFAULTS.get(name)}
+    return AlertListQuery(tab=query.status, wanted=wanted, order=order, query_parameters=shown)

@@ -1,6 +1,6 @@
 """The filter form of the audit log."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from ipaddress import ip_address
 
 from flask import request
@@ -8,6 +8,7 @@ from wtforms import SelectField, StringField
 from wtforms.validators import Optional, ValidationError
 
 from domain.audit.log import KIND_TITLES, EventFilter
+from domain.core.time_zones import convert_to_utc, get_zone
 from forms.access_token import DateWithHintField
 from forms.base import Form, TextLineField, limit_length
 
@@ -26,8 +27,9 @@ class AuditFilterForm(Form):
     since = DateWithHintField("From", validators=[Optional()])
     until = DateWithHintField("Until", validators=[Optional()])
 
-    def __init__(self) -> None:
-        """Read the values from the query without CSRF protection."""
+    def __init__(self, time_zone: str) -> None:
+        """Read the values from the query without CSRF protection; days are in `time_zone`."""
+        self._zone = get_zone(time_zone)
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def validate_address(self, field: StringField) -> None:
@@ -45,9 +47,16 @@ class AuditFilterForm(Form):
             user=self.user.data or "",
             target=self.target.data or "",
             address=_normalize_address(self.address.data or ""),
-            since=_build_midnight(self.since.data),
-            until=_build_midnight(self.until.data, timedelta(days=1)),
+            since=self._build_midnight(self.since.data),
+            until=self._build_midnight(self.until.data, timedelta(days=1)),
         )
+
+    def _build_midnight(self, day: date | None, later: timedelta = timedelta()) -> datetime | None:
+        try:
+            local = datetime.combine(day + later, time()) if day else None
+            return local and convert_to_utc(local, self._zone)
+        except OverflowError:  # The day is the first or last that dates can represent.
+            return None
 
 
 def _normalize_address(address: str) -> str:
@@ -56,10 +65,3 @@ def _normalize_address(address: str) -> str:
     Raise ValueError if the text is not an IP address.
     """
     return str(ip_address(address)) if address else ""
-
-
-def _build_midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
-    try:
-        return datetime.combine(day + later, time(), tzinfo=UTC) if day else None
-    except OverflowError:  # The day is the last that dates can represent.
-        return None

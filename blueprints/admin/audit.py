@@ -7,7 +7,11 @@ from blueprints.admin.event_files import build_event_file
 from domain.audit.log import EventView, fetch_event_page
 from domain.core.database.paging import KeysetPage
 from forms.audit import AuditFilterForm
-from web.access.decorators import administrator_required, recent_administrator_required
+from web.access.decorators import (
+    administrator_required,
+    get_current_user,
+    recent_administrator_required,
+)
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import (
@@ -26,7 +30,7 @@ _FILTER_PARAMETERS = ("kind", "actor", "user", "target", "address", "since", "un
 def index() -> ResponseReturnValue:
     """List the events that match the filters, newest first."""
     get_list_query(*_FILTER_PARAMETERS, *CURSOR_PARAMETERS)
-    form = AuditFilterForm()
+    form = AuditFilterForm(get_current_user().time_zone)
     part = get_requested_slice()
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
@@ -38,7 +42,7 @@ def index() -> ResponseReturnValue:
 def download(extension: str) -> ResponseReturnValue:
     """Return the filtered events as a file."""
     get_list_query(*_FILTER_PARAMETERS)
-    form = AuditFilterForm()
+    form = AuditFilterForm(get_current_user().time_zone)
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
     return build_event_file(form.build_filter(), kind=extension)

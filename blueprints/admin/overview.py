@@ -1,12 +1,17 @@
 """The page /admin: the overview of the instance."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from flask import Blueprint, render_template
+from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.directory import count_accounts
-from domain.alerts.deliveries import list_recent_inbound_deliveries
+from domain.alerts.deliveries import (
+    DeliveryTimes,
+    list_received_deliveries,
+    list_recent_inbound_deliveries,
+)
 from domain.alerts.integrations.delivery_hours import count_deliveries
 from domain.audit.events import EventKind
 from domain.audit.log import read_event_times
@@ -15,11 +20,19 @@ from domain.projects.listing import count_namespaces
 from web.access.decorators import administrator_required, get_current_user
 from web.admin.instance_state import get_instance_state
 from web.extensions import db
+from web.pages.charts import add_period
 from web.pages.daily_charts import (
     MAX_EVENTS,
     TitledChart,
     build_instance_charts,
     list_last_days,
+)
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+    read_query_part,
 )
 from web.services import get_current_time
 
@@ -50,6 +63,33 @@ def _build_charts() -> Sequence[TitledChart]:
     failures = read_event_times(
         EventKind.SIGN_IN_FAILED, min(days.values()), maximum=MAX_EVENTS, session=session
     )
+    list_url = url_for("admin.overview.list_deliveries")
     return build_instance_charts(
-        days, count_deliveries([*days.values()], session=session), failures
+        days,
+        count_deliveries([*days.values()], session=session),
+        failures,
+        delivery_links=[
+            add_period(list_url, "received", *pair)
+            for pair in pairwise((*days.values(), get_current_time()))
+        ],
+        failure_links=[
+            url_for("audit.index", kind=EventKind.SIGN_IN_FAILED.value, since=day, until=day)
+            for day in days
+        ],
+    )
+
+
+@overview.get("/deliveries")
+@administrator_required.with_changes(is_heavy=True)
+def list_deliveries() -> ResponseReturnValue:
+    """List the deliveries of all integrations, newest first."""
+    get_list_query(*DeliveryTimes.model_fields, *CURSOR_PARAMETERS)
+    times, session = read_query_part(DeliveryTimes), db.session()
+    bounds = [each for each in times.period if each is not None]
+    found = list_received_deliveries(times, get_requested_slice(), session=session)
+    return render_template(
+        "admin/deliveries.html",
+        page=build_page_links(found),
+        period=times.period,
+        counts=count_deliveries(bounds, session=session)[:1] if len(bounds) > 1 else (),
     )

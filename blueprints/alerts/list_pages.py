@@ -11,7 +11,12 @@ from werkzeug.datastructures import MultiDict
 
 from domain.access.roles import Ability
 from domain.alerts.listing import queries
-from domain.alerts.listing.filters import SEVERITIES, TABS, resolve_alert_filter
+from domain.alerts.listing.filters import (
+    NO_ASSIGNEE,
+    SEVERITIES,
+    TABS,
+    resolve_alert_filter,
+)
 from domain.alerts.listing.queries import AlertListRow
 from domain.alerts.listing.saved_filters import SavedFilter, list_saved_filters
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
@@ -21,6 +26,7 @@ from domain.alerts.listing.watched_projects import (
     exclude_archived_projects,
 )
 from domain.core.database.paging import KeysetPage, get_row_id
+from domain.core.time_zones import format_period
 from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.silences.muting import Mute, find_row_mutes
 from domain.projects.views import ProjectView
@@ -267,16 +273,23 @@ class AlertList(ABC):
 
     @property
     def filter_chips(self) -> tuple[FilterChip, ...]:
-        """Active filters."""
+        """Active filters. A period is one filter."""
         given = self.query.query_parameters
+        zone, wanted = get_current_user().time_zone, self.query.wanted
+        periods = {"started": wanted.started, "created": wanted.created}
+        words = given | {key: format_period(*each, zone) for key, each in periods.items()}
+        if given.get("assignee") == NO_ASSIGNEE:
+            words["assignee"] = "nobody"
         return tuple(
             FilterChip(
                 label=label,
-                value="nobody" if (name, given[name]) == ("assignee", "-") else str(given[name]),
-                href=self.build_url(**{key: value for key, value in given.items() if key != name}),
+                value=words[name],
+                href=self.build_url(
+                    **{key: value for key, value in given.items() if key.partition("_")[0] != name}
+                ),
             )
             for name, label in _FILTER_LABELS.items()
-            if name in given
+            if words.get(name)
         )
 
 
@@ -288,6 +301,8 @@ _FILTER_LABELS = {
     "service": "Service",
     "assignee": "Assigned to",
     "integration": "Integration",
+    "started": "Started",
+    "created": "Received",
 }
 
 

@@ -23,7 +23,12 @@ from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
-from web.pages.list_query import build_page_links, get_list_query, get_requested_slice
+from web.pages.list_query import (
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+    read_query_part,
+)
 from web.pages.live import render_live_page
 from web.pages.templating import pluralize
 
@@ -64,11 +69,14 @@ def _render_log(project: ProjectView, integration_id: int) -> ResponseReturnValu
 
 
 def _parse_delivery_filter(integration_id: int) -> domain.DeliveryFilter:
-    given = get_list_query("show", "status", "before", "after", "period")
+    given = get_list_query(
+        *("show", "status", "before", "after", "period"), *domain.DeliveryTimes.model_fields
+    )
     return domain.DeliveryFilter(
         integration_id=integration_id,
         show=domain.parse_selection(given.get("show")),
         status_code=domain.parse_status_code(given.get("status")),
+        period=read_query_part(domain.DeliveryTimes).period,
     )
 
 

@@ -21,19 +21,33 @@ from domain.ci_cd.environment_actions import find_deployment_history
 from domain.ci_cd.types import NewEnvironment
 from domain.core.database.paging import get_search_text
 from domain.core.errors import ConflictError, InvalidError
+from domain.core.types.base import Query, RequestDay
 from domain.projects.views import ProjectView
 from forms.projects import EnvironmentForm
 from web.access.decorators import permission_required, project_role_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
-from web.pages.list_query import CURSOR_PARAMETERS, build_page_links, get_list_query, get_page_size
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_page_size,
+    read_query_part,
+)
 from web.services import get_current_time
 
 #: Maximum number of deployments on an environment's page. The API lists all deployments.
 _MAX_DEPLOYMENTS = 10
 #: Maximum number of deployments that are marked in the chart.
 _MAX_MARKS = 200
+
+
+class _DayQuery(Query):
+    """A day (UTC) whose deployments are listed."""
+
+    day: RequestDay | None = None
+
 
 environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
@@ -98,7 +112,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     wanted = AlertFilter(
         project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
     )
-    given = get_list_query(*CURSOR_PARAMETERS)
+    given = get_list_query(*CURSOR_PARAMETERS, *_DayQuery.model_fields)
     part = AlertSlice(
         size=get_page_size(),
         following=parse_sort_cursor(given.get("before"), AlertSlice.order),
@@ -110,18 +124,20 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         environment=environment,
         page=build_page_links(list_alerts(wanted, part, session=session)),
         **_build_chart_variables(project, environment),
-        history=find_deployment_history(
-            get_unit_of_work(), project, environment, maximum=_MAX_DEPLOYMENTS
-        ),
     )
 
 
 def _build_chart_variables(
     project: ProjectView, environment: domain.EnvironmentView
 ) -> dict[str, Any]:
-    """Return the template variables of the chart of alerts and deployments."""
+    """Return the template variables of the chart, and of the deployments of a day or all days."""
     session, today = db.session(), get_current_time().date()
+    day, work = read_query_part(_DayQuery).day, get_unit_of_work()
+    most = _MAX_MARKS if day else _MAX_DEPLOYMENTS
+    history = find_deployment_history(work, project, environment, maximum=most)
     return {
+        "day": day,
+        "history": [each for each in history if day in {None, each.deployment.created_at.date()}],
         "days": charts.count_alerts_by_day(
             project.id, today, environment=environment.name, session=session
         ),

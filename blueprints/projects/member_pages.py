@@ -283,12 +283,6 @@ def invite_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
     return MemberPages(*holder.values()).invite()
 
 
-@permission_required("members.index")
-def reopen_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Redirect from the URL of rejected invitations to the list."""
-    return MemberPages(*holder.values()).redirect_to_list()
-
-
 @permission_required("members.change")
 def change_member(member_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Change the role of a member."""
@@ -321,6 +315,5 @@ def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
     """Add the member pages to a blueprint; `url` is the URL of the list."""
     blueprint.route(url, methods=["GET", "POST"])(members)
     blueprint.post(f"{url}/invitations")(invite_members)
-    blueprint.get(f"{url}/invitations")(reopen_members)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)
     blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

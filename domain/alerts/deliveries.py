@@ -14,10 +14,16 @@ from sqlalchemy.orm import Session, defer
 from domain.alerts.formats.base import WRONG_FORMAT_PREFIX
 from domain.alerts.reading.payload_fields import format_payload
 from domain.alerts.reading.severity import find_unknown_words
-from domain.core.database.paging import KeysetPage, KeysetRange
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.time_search import (
+    OPEN_BOUNDS,
+    TimeBounds,
+    build_bounds,
+    find_id_bounds,
+)
 from domain.core.errors import NotFoundError, QueryError
 from domain.core.labeled_enums import LabeledEnum
-from domain.core.types.base import Resource, Time, describe_choices
+from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, describe_choices
 from models import Delivery as DeliveryRow
 from models import Integration, Project
 
@@ -102,6 +108,7 @@ class DeliverySelection(LabeledEnum):
     ACCEPTED = "accepted", "Accepted"
     REFUSED = "refused", "Rejected"
     WARNINGS = "remarks", "With warnings"
+    SENDERS = "senders", "From senders"
     TESTS = "tests", "Tests"
 
 
@@ -111,8 +118,21 @@ _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     # This condition must be written exactly like the condition of the partial index. A bound
     # parameter would prevent the planner from using the index.
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != literal_column("'[]'"),
+    DeliverySelection.SENDERS: DeliveryRow.is_test.is_(False),
     DeliverySelection.TESTS: and_(DeliveryRow.is_test),
 }
+
+
+class DeliveryTimes(Query):
+    """Times in the filters of deliveries, in the API and on pages."""
+
+    received_after: RequestTimeOrDay | None = Field(None, description="Start of the period.")
+    received_before: RequestTimeOrDay | None = Field(None, description="End of the period.")
+
+    @property
+    def period(self) -> TimeBounds:
+        """Start and end of the period."""
+        return self.received_after, self.received_before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +142,7 @@ class DeliveryFilter:
     integration_id: int
     show: DeliverySelection = DeliverySelection.ALL
     status_code: int | None = None
+    period: TimeBounds = OPEN_BOUNDS
 
 
 def parse_selection(text: str | None) -> DeliverySelection:
@@ -153,7 +174,9 @@ def list_deliveries(
     wanted: DeliveryFilter, part: KeysetRange, *, session: Session
 ) -> KeysetPage[Delivery]:
     """Return a page of an integration's deliveries, newest first."""
-    statement = _build_filtered_query(wanted).order_by(DeliveryRow.id.desc()).limit(part.size + 1)
+    inside = _build_period_conditions(wanted.period, session=session)
+    found = _build_filtered_query(wanted).where(*inside)
+    statement = found.order_by(DeliveryRow.id.desc()).limit(part.size + 1)
     if part.before is not None:
         statement = statement.where(DeliveryRow.id < part.before)
     rows = session.scalars(statement).all()
@@ -174,6 +197,11 @@ def _build_filtered_query(wanted: DeliveryFilter) -> Select[Any]:
     if wanted.status_code is not None:
         statement = statement.where(DeliveryRow.status_code == wanted.status_code)
     return statement
+
+
+def _build_period_conditions(period: TimeBounds, *, session: Session) -> list[ColumnElement[bool]]:
+    ids = find_id_bounds(DeliveryRow.received_at, period, session=session)
+    return build_bounds(DeliveryRow.id, ids)
 
 
 def count_rejections(integration_id: int, *, session: Session) -> Mapping[int, int]:
@@ -241,7 +269,7 @@ def get_delivery_row(integration_id: int, delivery_id: int, *, session: Session)
     return delivery
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RecentDelivery:
     """A delivery with its project and integration."""
 
@@ -263,26 +291,35 @@ class RecentDelivery:
         return get_delivery_outcome(self.status_code)
 
 
+_RECENT = (
+    select(
+        *(DeliveryRow.id, DeliveryRow.received_at, DeliveryRow.status_code, DeliveryRow.reason),
+        Project.path.label("project_path"),
+        DeliveryRow.integration_id,
+        Integration.name.label("integration_name"),
+        DeliveryRow.sender,
+    )
+    .join(Project, Project.id == DeliveryRow.project_id)
+    .where(Project.deleted_at.is_(None))
+)
+_IS_RECEIVER = Integration.id == DeliveryRow.integration_id
+
+
 def list_recent_inbound_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
     """Return the most recent deliveries, newest first."""
-    rows = session.execute(
-        select(
-            DeliveryRow.id,
-            DeliveryRow.received_at,
-            DeliveryRow.status_code,
-            DeliveryRow.reason,
-            DeliveryRow.integration_id,
-            DeliveryRow.sender,
-            Integration.name.label("integration_name"),
-            Project.path.label("project_path"),
-        )
-        .join(Project, Project.id == DeliveryRow.project_id)
-        .outerjoin(Integration, Integration.id == DeliveryRow.integration_id)
-        .where(Project.deleted_at.is_(None))
-        .order_by(DeliveryRow.id.desc())
-        .limit(limit)
+    found = _RECENT.outerjoin(Integration, _IS_RECEIVER).order_by(DeliveryRow.id.desc())
+    return tuple(RecentDelivery(**row) for row in session.execute(found.limit(limit)).mappings())
+
+
+def list_received_deliveries(
+    times: DeliveryTimes, part: KeysetRange, *, session: Session
+) -> KeysetPage[RecentDelivery]:
+    """Return a page of the deliveries of all integrations in a period, newest first."""
+    inside = _build_period_conditions(times.period, session=session)
+    found = _RECENT.join(Integration, _IS_RECEIVER).where(*inside)
+    return fetch_page(
+        found, DeliveryRow.id, part, session=session, view=lambda row: RecentDelivery(*row)
     )
-    return tuple(RecentDelivery(**row) for row in rows.mappings())
 
 
 @dataclass(frozen=True, kw_only=True)

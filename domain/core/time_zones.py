@@ -3,7 +3,7 @@
 If the host has no time zone files, `zoneinfo` reads the files of the package `tzdata`.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo, available_timezones
@@ -71,6 +71,18 @@ def format_local_time(moment: datetime, time_zone: str) -> str:
     """
     local = moment.astimezone(get_zone(time_zone))
     return f"{local:%Y-%m-%d %H:%M} {format_utc_offset(local)}"
+
+
+def format_period(start: datetime | None, end: datetime | None, time_zone: str) -> str:
+    """Return a period in a user's time zone, such as `2026-11-23 14:00 to 15:00 +01:00`."""
+    if start is None or end is None:
+        word, only = ("from", start) if start else ("until", end)
+        return f"{word} {format_local_time(only, time_zone)}" if only else ""
+    local, local_end = (each.astimezone(get_zone(time_zone)) for each in (start, end))
+    if local.time() == local_end.time() == time() and (local_end - local).days == 1:
+        return f"{local:%Y-%m-%d} {format_utc_offset(local)}"
+    day = "" if local.date() == local_end.date() else f"{local_end:%Y-%m-%d} "
+    return f"{local:%Y-%m-%d %H:%M} to {day}{local_end:%H:%M} {format_utc_offset(local_end)}"
 
 
 def format_utc_offset(local_time: datetime) -> str:

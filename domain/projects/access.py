@@ -252,15 +252,18 @@ def read_permissions(
     return ViewerPermissions(viewer, read[viewer.user_id])
 
 
+_PATH_KEY: BindParameter[str] = bindparam("path_key")
+_PROJECT_QUERY = select(Project).where(Project.path_key == _PATH_KEY, Project.deleted_at.is_(None))
+_GROUP_QUERY = select(Group).where(Group.path_key == _PATH_KEY, Group.deleted_at.is_(None))
+
+
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project at a full path.
 
     Raise NotFoundError if there is no such project, or if the viewer may not see it. Raise
     MovedError for a former path of a project that the viewer may see.
     """
-    present = session.scalar(
-        select(Project).where(Project.path_key == fold_text(path), Project.deleted_at.is_(None))
-    )
+    present = session.scalar(_PROJECT_QUERY, {"path_key": fold_text(path)})
     project = present or find_by_former_path(Project, path, session=session)
     if project is not None:
         permissions = read_permissions(viewer, [build_namespace(project)], session=session)
@@ -300,9 +303,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     Raise NotFoundError if there is no such group, or if the viewer can see neither the group nor
     one of its projects. Raise MovedError for a former path of a group that the viewer may see.
     """
-    present = session.scalar(
-        select(Group).where(Group.path_key == fold_text(path), Group.deleted_at.is_(None))
-    )
+    present = session.scalar(_GROUP_QUERY, {"path_key": fold_text(path)})
     group = present or find_by_former_path(Group, path, session=session)
     if group is not None:
         view = read_permissions(viewer, [build_namespace(group)], session=session).build_group_view(

@@ -78,6 +78,8 @@ class _NamespaceView:
     role: Role | None
     created_at: datetime
     description: str = ""
+    #: Always false for groups, which cannot be archived.
+    is_archived: bool = False
     #: Abilities that custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
 
@@ -92,12 +94,17 @@ class _NamespaceView:
     @property
     def handles_alerts(self) -> bool:
         """True if the viewer may change, assign, comment on and silence alerts."""
-        return self.has_ability(Ability.ADMIN_ALERTS)
+        return not self.is_archived and self.has_ability(Ability.ADMIN_ALERTS)
 
     @property
     def can_maintain(self) -> bool:
         """True if the viewer may change integrations and members, and create projects."""
         return self.has_role(Role.MAINTAINER)
+
+    @property
+    def can_edit(self) -> bool:
+        """True if the viewer may change settings that archived projects do not allow to change."""
+        return self.can_maintain and not self.is_archived
 
     @property
     def is_owned(self) -> bool:
@@ -111,7 +118,6 @@ class ProjectView(_NamespaceView):
 
     visibility: str
     group_id: int
-    is_archived: bool = False
     access_levels: Mapping[Feature, AccessLevel] = field(
         default_factory=lambda: dict.fromkeys(Feature, AccessLevel.ENABLED)
     )
@@ -128,7 +134,7 @@ class ProjectView(_NamespaceView):
     @property
     def manages_environments(self) -> bool:
         """True if the viewer may create and delete environments."""
-        return self.has_ability(Ability.ADMIN_ENVIRONMENTS)
+        return not self.is_archived and self.has_ability(Ability.ADMIN_ENVIRONMENTS)
 
     @property
     def shows_environments(self) -> bool:
@@ -193,8 +199,6 @@ class GroupView(_NamespaceView):
     subgroups: tuple[str, ...] = ()
     has_more_subgroups: bool = False
     is_group: ClassVar[bool] = True
-    #: Always false, since groups cannot be archived.
-    is_archived: ClassVar[bool] = False
 
     @property
     def require_two_factor_authentication(self) -> bool:

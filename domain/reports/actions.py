@@ -15,7 +15,8 @@ from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import report_formats as writing
 from domain.reports.comparison import (
-    PreviousFigures,
+    Comparison,
+    compare_figures,
     find_previous_figures,
     measure_on_call_time,
 )
@@ -44,19 +45,18 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 
     Raise InvalidError for an invalid period or time zone.
     """
-    return build_on_call_report(
-        work, holder, query.build_period(work.now), normalize_zone_name(query.time_zone)
-    )
+    period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
+    return build_on_call_report(work, holder, period, zone, query.page_condition)
 
 
 @read_action("on_call_reports.show")
 def compare_report(
-    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
-) -> tuple[PreviousFigures | None, Mapping[str, int]]:
-    """Return the figures of the preceding period, and the seconds that each user was on call."""
+    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, report: Report
+) -> Comparison:
+    """Return the comparison of a report with the preceding period, and the time on call."""
     period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
     previous = find_previous_figures(work, holder, period, zone)
-    return previous, measure_on_call_time(work, holder, period)
+    return compare_figures(report, previous, measure_on_call_time(work, holder, period))
 
 
 @read_action("on_call_reports.show")
@@ -75,15 +75,17 @@ def export_report(
     zone.
     """
     if kind == "md":
-        return writing.format_report(show_report(work, holder, query))
-    pages = read_all_pages(work, holder, query.build_period(work.now))
+        report = show_report(work, holder, query)
+        return writing.format_report(report, compare_report(work, holder, query, report))
+    pages = read_all_pages(work, holder, query.build_period(work.now), query.page_condition)
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
 
 @read_action("on_call_reports.download_figures")
 def export_figures(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> str:
     """Return the figures of the report as CSV."""
-    return writing.format_figures_as_csv(show_report(work, holder, query))
+    report = show_report(work, holder, query)
+    return writing.format_figures_as_csv(report, compare_report(work, holder, query, report))
 
 
 @read_action("on_call_handover_notes.index", plural="handover_notes")

@@ -1,11 +1,11 @@
 """Compares a report with the preceding period, and measures the time that users were on call."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from domain.access.actor import UnitOfWork
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
@@ -18,6 +18,7 @@ from domain.reports import rows
 from domain.reports.figures import ReportFigures
 from domain.reports.rows import ReportFilter
 from domain.reports.scope import find_report_scope
+from domain.reports.types import PersonFigures, Report
 
 _DAY = timedelta(days=1)
 
@@ -33,6 +34,36 @@ class PreviousFigures(NamedTuple):
     acknowledge_median: float | None
     #: Number of nights in which a user was paged, summed over all users.
     nights: int
+
+
+class Comparison(NamedTuple):
+    """The figures of a report next to the figures of the period before, and the load by person."""
+
+    previous: PreviousFigures | None
+    #: Name, value and previous value of each figure at the start of the report. The last value is
+    #: true for a duration in seconds.
+    key_figures: Sequence[tuple[str, float | None, float | None, bool]]
+    #: Figures of each person who was paged or on call, and the seconds on call.
+    loads: Sequence[tuple[PersonFigures, int]]
+
+
+def compare_figures(
+    report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
+) -> Comparison:
+    """Return the comparison of a report; `on_call` maps usernames to seconds on call."""
+    others = sorted(on_call.keys() - {each.user for each in report.people})
+    added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
+    loads = [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]
+    before: Any = previous or (None,) * len(PreviousFigures._fields)
+    nights = sum(each.nights for each in report.people)
+    median_time = report.times[0].acknowledge_median
+    key_figures = (
+        ("Alerts", report.totals.alerts, before[1], False),
+        ("Pages", report.totals.pages, before[2], False),
+        ("Nights with a page", nights, before[4], False),
+        ("Median time to acknowledge", median_time, before[3], True),
+    )
+    return Comparison(previous, key_figures, loads)
 
 
 def find_previous_figures(

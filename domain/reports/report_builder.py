@@ -15,15 +15,19 @@ from domain.reports.handoff_notes import find_notes_in_period
 from domain.reports.noise import MAX_RULES, MIN_OPENINGS, NoisyRules
 from domain.reports.rows import ListedPage, ReportFilter
 from domain.reports.scope import ReportScope, find_report_scope
-from domain.reports.types import MAX_LISTED_PAGES, Report, ReportedPage
+from domain.reports.types import MAX_LISTED_PAGES, PageCondition, Report, ReportedPage
 
 
 def build_on_call_report(
-    work: UnitOfWork, holder: ProjectOrGroup, period: Period, time_zone: str
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    period: Period,
+    time_zone: str,
+    lists_page: PageCondition | None = None,
 ) -> Report:
-    """Return the report for a period."""
+    """Return the report for a period, with the pages that meet a condition."""
     scope, session = find_report_scope(work, holder), work.session
-    wanted = ReportFilter(project_ids=tuple(scope.projects), within=period)
+    wanted = ReportFilter(tuple(scope.projects), period, lists_page)
     ranked = rows.rank_rules(
         wanted, least_openings=MIN_OPENINGS, maximum=MAX_RULES, session=session
     )
@@ -37,8 +41,7 @@ def build_on_call_report(
         figures.count_answer(incident, paged_at)
     for page in rows.read_pages(wanted, session=session):
         figures.count_page(page)
-    totals = figures.build_totals()
-    last = rows.read_last_pages(wanted, MAX_LISTED_PAGES, session=session)
+    numbers = rows.find_page_numbers(wanted, session=session)
     return Report(
         project=None if holder.is_group else holder.path,
         group=holder.path if holder.is_group else None,
@@ -46,10 +49,9 @@ def build_on_call_report(
         starts_at=period.start,
         ends_at=period.end,
         time_zone=time_zone,
-        totals=totals,
-        pages=_build_pages(work, scope, last),
-        # A page may be queued while the report is being built.
-        earlier_pages=max(totals.pages - len(last), 0),
+        totals=figures.build_totals(),
+        pages=[*_read_pages(work, scope, numbers[-MAX_LISTED_PAGES:])],
+        earlier_pages=max(len(numbers) - MAX_LISTED_PAGES, 0),
         times=figures.build_response_times(),
         trend_unit=figures.buckets.unit,
         trend=figures.build_trend(),
@@ -64,22 +66,29 @@ def build_on_call_report(
 
 
 def read_all_pages(
-    work: UnitOfWork, holder: ProjectOrGroup, period: Period
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    period: Period,
+    lists_page: PageCondition | None = None,
 ) -> Iterator[ReportedPage]:
-    """Yield all pages in a period lazily, in chronological order."""
+    """Yield all pages in a period that meet a condition lazily, in chronological order."""
     scope = find_report_scope(work, holder)
-    wanted = ReportFilter(project_ids=tuple(scope.projects), within=period)
-    return _read_pages(work, scope, rows.find_page_numbers(wanted, session=work.session))
+    wanted = ReportFilter(tuple(scope.projects), period, lists_page)
+    numbers = rows.find_page_numbers(wanted, session=work.session)
+    return _read_pages(work, scope, numbers, releases_connection=True)
 
 
-def _read_pages(work: UnitOfWork, scope: ReportScope, ids: Sequence[int]) -> Iterator[ReportedPage]:
+def _read_pages(
+    work: UnitOfWork, scope: ReportScope, ids: Sequence[int], *, releases_connection: bool = False
+) -> Iterator[ReportedPage]:
     for start in range(0, len(ids), rows.BATCH_SIZE):
         some = list(ids[start : start + rows.BATCH_SIZE])
         try:
             pages = _build_pages(work, scope, rows.list_pages(some, session=work.session))
         finally:
-            # Release the connection, so that a slow or disconnected client does not block it.
-            work.session.close()
+            # A slow or disconnected client must not block the connection.
+            if releases_connection:
+                work.session.close()
         yield from pages
 
 

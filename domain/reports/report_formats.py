@@ -1,5 +1,6 @@
 """Formats reports as Markdown and CSV."""
 
+from calendar import day_abbr, day_name
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -9,6 +10,7 @@ from domain.core.durations import format_duration
 from domain.core.time_zones import format_local_time
 from domain.core.types.base import Resource
 from domain.incidents.opening import escape_markdown
+from domain.reports.comparison import Comparison
 from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
 
 _PAGE_COLUMNS = (
@@ -27,6 +29,10 @@ def format_plain_line(text: str) -> str:
 def format_duration_cell(seconds: float | None) -> str:
     """Return a duration as text, such as `1h30m`."""
     return _EMPTY_CELL if seconds is None else format_duration(timedelta(seconds=int(seconds)))
+
+
+def _format_count(count: float | None) -> str:
+    return _EMPTY_CELL if count is None else f"{count:,}"
 
 
 def format_answer(answer: PageAnswer) -> str:
@@ -55,12 +61,12 @@ def format_contacts(page: ReportedPage) -> str:
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
-def format_report(report: Report) -> Iterator[str]:
+def format_report(report: Report, compared: Comparison) -> Iterator[str]:
     """Yield a complete report line by line."""
-    return (f"{line}\n" for line in _format_lines(report))
+    return (f"{line}\n" for line in _format_lines(report, compared))
 
 
-def _format_lines(report: Report) -> Iterator[str]:
+def _format_lines(report: Report, compared: Comparison) -> Iterator[str]:
     def local(moment: datetime) -> str:
         return format_local_time(moment, report.time_zone)
 
@@ -70,6 +76,13 @@ def _format_lines(report: Report) -> Iterator[str]:
     yield ""
     if report.projects_left_out:
         yield from (f"Not included: {format_plain_line(', '.join(report.projects_left_out))}.", "")
+    before = compared.previous.name.capitalize() if compared.previous else "Period before"
+    figures = (
+        (name, *(format_duration_cell(each) if is_time else _format_count(each) for each in cells))
+        for name, *cells, is_time in compared.key_figures
+    )
+    yield from _format_table(("Figure", "Value", before), figures)
+    yield ""
     yield from _format_table(("Metric", "Count"), _list_totals(report))
     if report.pages:
         heads = (
@@ -94,17 +107,7 @@ def _format_lines(report: Report) -> Iterator[str]:
             for each in report.times
         ),
     )
-    if report.people:
-        yield from _format_section(
-            "People",
-            ("Person", "Pages", "Acknowledged", "Nights with a page"),
-            (
-                (f"@{each.user}", each.pages, each.acknowledged, each.nights)
-                for each in report.people
-            ),
-        )
-        hours = ((f"{hour:02}", count) for hour, count in enumerate(report.hours) if count)
-        yield from _format_section("Pages by hour of the day", ("Hour", "Pages"), hours)
+    yield from _format_load(report, compared)
     if report.noisy_rules:
         yield from _format_section(
             "Noisy rules",
@@ -130,6 +133,28 @@ def _format_lines(report: Report) -> Iterator[str]:
             ),
         )
         yield from ("", note.text)
+
+
+def _format_load(report: Report, compared: Comparison) -> Iterator[str]:
+    if compared.loads:
+        yield from _format_section(
+            "People",
+            ("Person", "Pages", "Acknowledged", "Nights with a page", "On call"),
+            (
+                (
+                    *(f"@{each.user}", each.pages, each.acknowledged, each.nights),
+                    format_duration_cell(seconds - seconds % 60 if seconds else None),
+                )
+                for each, seconds in compared.loads
+            ),
+        )
+    if any(report.hours):
+        columns = enumerate(zip(*report.weekday_hours, strict=True))
+        yield from _format_section(
+            f"Pages to people by weekday and hour ({report.time_zone})",
+            ("Hour", *day_abbr),
+            ((f"{hour:02}:00", *counts) for hour, counts in columns if any(counts)),
+        )
 
 
 def _list_totals(report: Report) -> Iterator[tuple[str, int]]:
@@ -200,23 +225,34 @@ def format_pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Ite
         )
 
 
-def format_figures_as_csv(report: Report) -> str:
+def format_figures_as_csv(report: Report, compared: Comparison) -> str:
     """Return all figures as CSV, with one figure and its subject on each line."""
     return format_csv_line(("about", "name", "figure", "value")) + "".join(
-        map(format_csv_line, _list_figures(report))
+        map(format_csv_line, _list_figures(report, compared))
     )
 
 
-def _list_figures(report: Report) -> Iterator[tuple[object, ...]]:
+def _list_figures(report: Report, compared: Comparison) -> Iterator[tuple[object, ...]]:
+    for name, value, before, is_duration in compared.key_figures:
+        unit = "seconds" if is_duration else "count"
+        yield from (("summary", name, unit, value), ("summary", name, f"{unit}_before", before))
     yield from _list_subject_figures("total", report.totals)
     for times in report.times:
         yield from _list_subject_figures("severity", times, "severity")
-    for person in report.people:
+    for person, seconds in compared.loads:
         yield from _list_subject_figures("person", person, "user")
-    for hour, count in enumerate(report.hours):
-        yield "hour", f"{hour:02}", "pages", count
+        yield "person", person.user, "on_call_seconds", seconds
+    yield from _list_hour_figures(report)
     for rule in report.noisy_rules:
         yield from _list_subject_figures("rule", rule, "title")
+
+
+def _list_hour_figures(report: Report) -> Iterator[tuple[object, ...]]:
+    for hour, count in enumerate(report.hours):
+        yield "hour", f"{hour:02}", "pages", count
+    for day, counts in zip(day_name, report.weekday_hours, strict=True):
+        for hour, count in enumerate(counts):
+            yield "weekday_hour", f"{day} {hour:02}:00", "pages", count
 
 
 def _list_subject_figures(

@@ -39,6 +39,7 @@ from domain.paging.notifications.page_targets import get_severity_rank
 from domain.paging.notifications.paging import IS_FIRST_PAGE, PageKind
 from domain.paging.notifications.states import PageState
 from domain.paging.on_call.schedule_values import Period
+from domain.reports.types import PageCondition
 from models import (
     Alert,
     AlertNote,
@@ -139,12 +140,13 @@ class RankedRule(NamedTuple):
     pages: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReportFilter:
-    """The scope of a report: the ids of projects, and a period."""
+    """The scope of a report: the ids of projects, a period, and a condition for listed pages."""
 
     project_ids: Collection[int]
     within: Period
+    lists_page: PageCondition | None = None
 
     @property
     def started_condition(self) -> ColumnElement[bool]:
@@ -300,37 +302,34 @@ def read_pages(report_filter: ReportFilter, *, session: Session) -> Iterator[Cou
             yield from (CountedPage(*row) for row in rows)
 
 
-def read_last_pages(
-    report_filter: ReportFilter, maximum: int, *, session: Session
-) -> list[ListedPage]:
-    """Return the last pages in the period, in chronological order."""
-    both = _select_page_numbers(report_filter)
-    newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(maximum)
-    numbers = session.scalars(newest).all()[::-1]
-    parts = (numbers[start : start + BATCH_SIZE] for start in range(0, len(numbers), BATCH_SIZE))
-    return [page for some in parts for page in list_pages(some, session=session)]
-
-
 def find_page_numbers(report_filter: ReportFilter, *, session: Session) -> Sequence[int]:
-    """Return the numbers of all pages in the period, in chronological order, as a compact array.
+    """Return the numbers of the listed pages, in chronological order, as a compact array.
 
     The number of a page about an incident is the negated id of the page.
     """
-    both = _select_page_numbers(report_filter)
-    found = _read_in_batches(select(both.number).order_by(both.at, both.number), session=session)
-    return array("q", (row.number for rows in found for row in rows))
+    both, lists_page = _select_page_numbers(report_filter), report_filter.lists_page
+    found = _read_in_batches(select(*both).order_by(both.at, both.number), session=session)
+    pages = (row for rows in found for row in rows)
+    if lists_page is not None:
+        pages = (row for row in pages if lists_page(row.at, row.channel_id))
+    return array("q", (row.number for row in pages))
 
 
 def _select_page_numbers(report_filter: ReportFilter) -> Any:
-    """Return the columns with the time and the number of each page."""
-    pages = EscalationPage
-    of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
-    of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
-    both = union_all(
-        of_alerts.join(Alert, Alert.id == pages.alert_id).where(report_filter.paged_condition),
-        of_incidents.join(Incident, _IS_INCIDENT_PAGE).where(report_filter.paged_incidents),
+    """Return the columns with the time, the number and the channel of each page."""
+    pages, at, number = EscalationPage, Page.created_at.label("at"), (-Page.id).label("number")
+    of_alerts = (
+        select(pages.paged_at.label("at"), pages.id.label("number"), pages.channel_id)
+        .join(Alert, Alert.id == pages.alert_id)
+        .where(report_filter.paged_condition)
     )
-    return both.subquery().c
+    of_incidents = (
+        select(at, number, PageRecipient.contact_id)
+        .join(Incident, _IS_INCIDENT_PAGE)
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .where(report_filter.paged_incidents)
+    )
+    return union_all(of_alerts, of_incidents).subquery().c
 
 
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:

@@ -1,5 +1,6 @@
 """API types for reports, handoff notes and post-incident documents."""
 
+from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -32,6 +33,8 @@ MAX_LISTED_PAGES = 2_000
 #: Times at which a night starts and ends, in the time zone of the reader.
 _NIGHT_START, _NIGHT_END = time(18), time(9)
 _DAY = timedelta(days=1)
+#: Condition for the time of a page and the id of its channel, which is None for a user.
+PageCondition = Callable[[datetime, int | None], bool]
 
 
 class ReportPeriod(StrEnum):
@@ -65,6 +68,26 @@ class ReportQuery(Query):
         default="UTC",
         description="Time zone for night hours and times of day, such as `Europe/Berlin`.",
     )
+
+    weekday: Annotated[int, Field(ge=0, le=6)] | None = Field(
+        default=None,
+        description="Weekday, where 0 is Monday. Lists only the pages to users on this weekday.",
+    )
+    hour: Annotated[int, Field(ge=0, le=23)] | None = Field(
+        default=None, description="Hour of the day. Lists only the pages to users in this hour."
+    )
+
+    @property
+    def page_condition(self) -> PageCondition | None:
+        """Condition for the listed pages, or None if all pages are listed."""
+        if self.weekday is None and self.hour is None:
+            return None
+        return self._lists_page
+
+    def _lists_page(self, at: datetime, channel_id: int | None) -> bool:
+        local = convert_to_local(at, get_zone(self.time_zone))
+        is_at = self.weekday in {None, local.weekday()} and self.hour in {None, local.hour}
+        return channel_id is None and is_at
 
     def build_period(self, now: datetime) -> Period:
         """Return the requested period.

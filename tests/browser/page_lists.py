@@ -42,7 +42,8 @@ def alert_pages(gatebell: LiveGatebell, owner: Person, project: str, name: str) 
     submit(browser, page, form_to(page, "/alerts/filters"), name=name[:100], shared="yes")
     with database_of(gatebell) as session:
         batch = session.scalar(select(func.max(AlertBatch.id)))
-    return [f"/-/alert_changes/{batch}", path]
+    period = f"/{project}/-/alerts?status=all&created_after=2026-01-01"
+    return [f"/-/alert_changes/{batch}", path, period]
 
 
 def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:

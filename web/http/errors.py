@@ -76,8 +76,10 @@ from web.http.error_formats import (
     render_plain_text_error,
     render_registry_error,
 )
+from web.http.public_urls import add_base_path
 from web.http.routes import (
     decode_reference,
+    find_page_above,
     is_delivery_to_wrong_receiver_url,
     is_read_of_receiver,
     list_existing_methods,
@@ -368,6 +370,9 @@ def _handle_http_exception(error: HTTPException) -> Response:
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     is_page = get_error_format() is ErrorFormat.PAGE
+    # A user opened the URL of a rejected form again, such as from the address bar.
+    if is_page and status == HTTPStatus.METHOD_NOT_ALLOWED and (above := find_page_above()):
+        return make_response(redirect(add_base_path(above), HTTPStatus.SEE_OTHER))
     if is_page and isinstance(error, CSRFError):
         return render_error_page(status, None, kept, words=EXPIRED_FORM_TEXTS)
     text = error.description if status == HTTPStatus.BAD_REQUEST and is_page else None

@@ -113,6 +113,17 @@ def list_existing_methods(candidates: Iterable[str], *, path: str | None = None)
     ]
 
 
+def find_page_above() -> str | None:
+    """Return the path and query of the nearest page above the URL of a form, or None."""
+    adapter, path = current_app.create_url_adapter(request), request.path
+    is_read = request.method in _READ_METHODS
+    while is_read and adapter and ("/-/" in path or path.startswith("/admin/")):
+        path = path.rpartition("/")[0]
+        if _has_matching_route(adapter, "GET", path):
+            return f"{path}?{query}" if (query := request.query_string.decode("latin-1")) else path
+    return None
+
+
 def is_read_of_receiver() -> bool:
     """Return whether this request reads the URL of a receiver, which looks like a group's URL."""
     is_read = request.method in _READ_METHODS and request.path.endswith((".json", "/api/v2/alerts"))

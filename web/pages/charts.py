@@ -6,12 +6,13 @@ Horizontal positions are percentages, so a chart can have any width without dist
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from domain.alerts.listing.charts import DayCounts
-from domain.alerts.listing.project_hours import MAX_HOUR_COUNT
+from domain.alerts.listing.project_hours import MAX_HOUR_COUNT, SHOWN_HOURS
+from domain.core.clock import format_api_time
 from domain.core.durations import format_duration
 
 #: Vertical positions of the top and the base line of a scale. The line above the scale shows the
@@ -68,6 +69,10 @@ class Column(NamedTuple):
     #: Label and values as one line.
     text: str
     marks: tuple[str, ...]
+    #: URL of the list of everything that the column counts. None if there is nothing to list.
+    href: str | None = None
+    #: URL of the list of the marks.
+    marks_href: str | None = None
 
 
 class Chart(NamedTuple):
@@ -138,10 +143,13 @@ def build_bars(
     labels: Sequence[Label],
     series: Iterable[Series],
     marks: Mapping[int, Sequence[str]] | None = None,
+    links: Sequence[str] = (),
+    mark_links: Sequence[str] = (),
 ) -> Chart:
     """Return a chart of stacked bars. Series without values are left out.
 
-    `marks` contains the texts of marks by the index of their column.
+    `marks` contains the texts of marks by the index of their column. `links` contains the URLs of
+    the lists of all columns, and `mark_links` the URLs of the lists of their marks.
     """
     found, marks = tuple(each for each in series if any(each.values)), marks or {}
     sums = [sum(each.values[place] or 0 for each in found) for place in range(len(labels))]
@@ -160,7 +168,10 @@ def build_bars(
         words = f"{total} ({words})" if words and len(found) > 1 else words or total
         text = f"{label.full}: {words}"
         places = tuple(marks.get(place, ()))
-        columns.append(Column(label, tuple(shapes), tuple(cells), total, text, places))
+        href = links[place] if links and sums[place] else None
+        marks_href = mark_links[place] if mark_links and places else None
+        shown = (tuple(shapes), tuple(cells))
+        columns.append(Column(label, *shown, total, text, places, href, marks_href))
     return Chart(
         found, scale.ticks, tuple(columns), (), sum(sums), max(sums, default=0), any(marks)
     )
@@ -201,22 +212,47 @@ def _join_values(series: Iterable[Series], cells: Iterable[str], place: int) -> 
 
 def build_severity_bars(
     days: Sequence[DayCounts],
-    links: Mapping[str, str] | None = None,
+    list_url: str,
     marks: Mapping[date, Sequence[str]] | None = None,
+    marks_url: str = "",
 ) -> Chart:
     """Return a chart of alerts by day and severity, with the highest severity at the bottom.
 
-    `links` contains the URL of the filtered list of alerts for each severity.
+    `list_url` is the URL of the list of alerts, with a query, to which filters are added.
+    `marks_url` is the URL of the list of marks, to which a day is added.
     """
     series = (
         Series(
-            word, word.capitalize(), [each.counts[word] for each in days], (links or {}).get(word)
+            word,
+            word.capitalize(),
+            [each.counts[word] for each in days],
+            f"{list_url}&severity={word}",
         )
         for word in days[0].counts
     )
     places = {each.day: place for place, each in enumerate(days)}
     found = {places[day]: texts for day, texts in (marks or {}).items() if day in places}
-    return build_bars(label_days(places), series, found)
+    bounds = [*places, max(places) + timedelta(days=1)]
+    links = [add_period(list_url, "created", *pair) for pair in pairwise(bounds)]
+    mark_links = [f"{marks_url}?day={day}#deployments" for day in places] if marks_url else ()
+    return build_bars(label_days(places), series, found, links, mark_links)
+
+
+def add_period(url: str, name: str, start: date, end: date) -> str:
+    """Add the start and end of a period, which are days or times, to the query of a URL."""
+    bounds = (
+        format_api_time(each) if isinstance(each, datetime) else each.isoformat()
+        for each in (start, end)
+    )
+    joint = "&" if "?" in url else "?"
+    return "{0}{1}{2}_after={3}&{2}_before={4}".format(url, joint, name, *bounds)
+
+
+def list_hour_links(url: str, name: str, now: datetime) -> list[str]:
+    """Return the URLs of lists of the last 24 hours: for each hour, and for all of them."""
+    bounds = [now - timedelta(hours=hours) for hours in range(SHOWN_HOURS, -1, -1)]
+    pairs = (*pairwise(bounds), (bounds[0], now))
+    return [add_period(url, name, *pair) for pair in pairs]
 
 
 def compute_level(count: int, most: int) -> int:
@@ -238,4 +274,5 @@ TEMPLATE_GLOBALS: Mapping[str, Any] = {
     "full_hour": MAX_HOUR_COUNT,
     "heat_level": compute_level,
     "heat_ranges": list_level_ranges,
+    "hour_links": list_hour_links,
 }

@@ -49,9 +49,14 @@ def build_use_charts(use: DailyUse) -> Sequence[TitledChart]:
 
 
 def build_instance_charts(
-    days: dict[date, datetime], deliveries: Sequence[DeliveryCount], failures: Sequence[datetime]
+    days: dict[date, datetime],
+    deliveries: Sequence[DeliveryCount],
+    failures: Sequence[datetime],
+    *,
+    delivery_links: Sequence[str],
+    failure_links: Sequence[str],
 ) -> Sequence[TitledChart]:
-    """Return the charts of deliveries and failed sign-ins by day."""
+    """Return the charts of deliveries and failed sign-ins by day, with links to their lists."""
     labels, starts = label_days(days), [*days.values()]
     counts = Counter(bisect_right(starts, each) - 1 for each in failures)
     received = (
@@ -64,6 +69,9 @@ def build_instance_charts(
     note = f"Deliveries of deleted integrations are not counted.{limit * is_limited}"
     last = f"Only the last {MAX_EVENTS:,} are counted." if len(failures) == MAX_EVENTS else ""
     return [
-        TitledChart("Deliveries of alerts", build_bars(labels, received), note),
-        TitledChart("Failed sign-ins", build_bars(labels, [failed]), last),
+        TitledChart(title, build_bars(labels, series, links=links), words)
+        for title, series, links, words in (
+            ("Deliveries of alerts", received, delivery_links, note),
+            ("Failed sign-ins", (failed,), failure_links, last),
+        )
     ]

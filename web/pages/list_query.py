@@ -22,6 +22,7 @@ from domain.core.database.paging import (
     get_row_id,
 )
 from domain.core.errors import QueryError
+from domain.core.types.validation import SchemaT, validate_query
 from web.access.decorators import get_current_user
 from web.http.public_urls import page_url
 from web.services import get_settings
@@ -42,6 +43,15 @@ def get_list_query(*known: str) -> MultiDict[str, str]:
     """
     check_known_parameters(request.args.lists(), known, (_PARTIAL_PAGE_PARAMETER,))
     return request.args
+
+
+def read_query_part(schema: type[SchemaT]) -> SchemaT:
+    """Return the parameters of a type from the query of this request.
+
+    Raise QueryError for invalid values.
+    """
+    names = schema.model_fields.keys() & request.args.keys()
+    return validate_query(schema, {name: request.args.getlist(name) for name in names})
 
 
 def get_page_size() -> int:

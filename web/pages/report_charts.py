@@ -1,11 +1,23 @@
-"""Charts and workloads of on-call reports."""
+"""Charts of on-call reports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from domain.core.time_zones import convert_to_local, get_zone
-from domain.reports.types import PersonFigures, Report, TrendUnit
-from web.pages.charts import Chart, Label, Series, build_lines
+from domain.reports.types import Report, TrendUnit
+from web.pages.charts import Chart, Label, Series, add_period, build_bars, build_lines
+
+
+def build_alert_chart(report: Report, list_url: str | None) -> Chart:
+    """Return the chart of alerts. `list_url` is the list of alerts, if the user can see it."""
+    starts = [max(each.starts_at, report.starts_at) for each in report.trend]
+    pairs = pairwise((*starts, report.ends_at))
+    return build_bars(
+        [_build_label(each.starts_at, report) for each in report.trend],
+        [Series("alerts", "Alerts", [each.alerts for each in report.trend])],
+        links=[add_period(list_url, "started", *pair) for pair in pairs] if list_url else (),
+    )
 
 
 def build_time_charts(report: Report) -> Sequence[Chart]:
@@ -31,10 +43,3 @@ def _build_label(start: datetime, report: Report) -> Label:
         return Label(f"{day} {local:%H:%M}", f"{local:%H:%M}")
     week = "Week of " if report.trend_unit is TrendUnit.WEEK else ""
     return Label(f"{week}{day}", f"{local.day} {local:%b}")
-
-
-def list_loads(report: Report, on_call: Mapping[str, int]) -> Sequence[tuple[PersonFigures, int]]:
-    """Return the figures and the seconds on call of each user who was paged or on call."""
-    others = sorted(on_call.keys() - {each.user for each in report.people})
-    added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
-    return [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]

@@ -20,7 +20,7 @@ from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.durations import format_duration, format_waiting_time
 from domain.core.errors import DomainError
 from domain.core.text_links import is_web_url, split_alert_numbers, split_links
-from domain.core.time_zones import format_utc_offset, get_zone, list_zone_choices
+from domain.core.time_zones import format_period, format_utc_offset, get_zone, list_zone_choices
 from domain.git.access import can_read_repository
 from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
 from domain.projects.access import COUNT_LIMIT
@@ -375,5 +375,6 @@ def init_app(app: Flask) -> None:
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["return_address"] = return_address
     app.jinja_env.globals["viewer_zone"] = get_viewer_zone
+    app.jinja_env.globals["format_period"] = format_period
     app.jinja_env.globals["zone_choices"] = lambda: list_zone_choices(get_current_time())
     app.jinja_env.globals["size_choice"] = build_page_size_choice

@@ -70,7 +70,8 @@ def edit(contact_id: int) -> ResponseReturnValue:
     )
     if changed is None:
         return render_service_page(form, back=url_for("contacts.index"))
-    flash("Contact saved." if changed.confirmed_at else "Contact saved. Confirm its new address.")
+    is_moved = not changed.confirmed_at and form.entered_change.address is not None
+    flash("Contact saved. Confirm its new address." if is_moved else "Contact saved.")
     return _redirect_to_list()
 
 

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.profiles import UserReference
-from domain.core.database.paging import get_choice
+from domain.core.database.paging import PageResult, get_choice
 from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
 from domain.core.types.base import OffsetQuery
@@ -59,6 +59,7 @@ from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
 from web.http.work import get_unit_of_work
+from web.pages.list_query import LinkedPage, build_numbered_links, get_requested_part
 from web.services import get_current_time
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
@@ -335,6 +336,12 @@ def render_schedule_page(
     )
 
 
+def _build_shift_page(shifts: Sequence[OnCallShift]) -> LinkedPage:
+    part = get_requested_part(order_by="starts_at")
+    shown = tuple(shifts[part.offset : part.offset + part.size])
+    return build_numbered_links(PageResult(items=shown, total=len(shifts)), part)
+
+
 def _build_calendar_context(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str
 ) -> dict[str, Any]:
@@ -351,7 +358,7 @@ def _build_calendar_context(
     return {
         "grid": grid,
         "picture": picture,
-        "shifts": shifts,
+        "shift_page": _build_shift_page(shifts),
         "selected": _find_selected_bar(picture, selection, schedule, grid) if selection else None,
         "balance": compute_balance(shifts, grid.period),
         "gaps": [each for each in shifts if each.is_gap and each.ends_at > moment],

@@ -83,7 +83,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
-    given = get_list_query("view", "day", "turn")
+    given = get_list_query("view", "day", "turn", "page")
     return render_live_page(
         find_on_call_mark(get_unit_of_work(), holder, schedule_id),
         lambda: render_schedule_page(

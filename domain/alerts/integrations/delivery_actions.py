@@ -198,6 +198,7 @@ def list_deliveries(
         integration_id=get_receiving_integration(work, project, integration_id).id,
         show=SELECTIONS_BY_NAME[query.show],
         status_code=query.status,
+        period=query.period,
     )
     page = deliveries.list_deliveries(wanted, query.requested_part, session=work.session)
     return ListPage.from_keyset_page(page, lambda delivery: delivery)

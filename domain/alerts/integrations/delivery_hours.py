@@ -4,31 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, bindparam, text
+from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
+from domain.core.database.time_search import build_time_search
 from models import Delivery
 
 SHOWN_HOURS = 24
 #: Maximum number of deliveries of an integration that are counted for a day.
 MAX_DAY_COUNT = 10_000
-#: Common table expression with the first ID of each period, and the first ID after it. Deliveries
-#: have no index on their time. Their IDs increase with time, so a binary search finds the first ID
-#: of each period. The cost hardly depends on the number of deliveries.
-_PARTS = """
-WITH RECURSIVE search (part, since, low, high) AS (
-  SELECT part, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM deliveries)
-  FROM ({starts}) AS starts
-  UNION ALL
-  SELECT part, since, CASE WHEN {is_earlier} THEN (low + high) / 2 + 1 ELSE low END,
-    CASE WHEN {is_earlier} THEN high ELSE (low + high) / 2 END
-  FROM search WHERE low < high
-), parts AS (
-  SELECT part, low AS first, coalesce(lead(low) OVER (ORDER BY part),
-    (SELECT max(id) + 1 FROM deliveries)) AS following
-  FROM search WHERE low = high
-)
-"""
 #: Query for the hours in which each integration accepted a delivery, and rejected a delivery.
 _HOURS = """
 SELECT integrations.id,
@@ -48,11 +32,10 @@ SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
     (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
       AND status_code >= 300 ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows
     ) AS rejected
-  FROM integrations CROSS JOIN parts
+  FROM integrations JOIN projects ON projects.id = integrations.project_id
+    AND projects.deleted_at IS NULL CROSS JOIN parts
 ) AS counted GROUP BY part ORDER BY part
 """
-_IS_EARLIER = """(SELECT received_at FROM deliveries WHERE id >= (low + high) / 2
-  ORDER BY id LIMIT 1) < since"""
 #: Conditions by SQL dialect. The order of the columns in the pairs lets Postgres use only the
 #: indexes that begin with the integration.
 _INSIDE = {
@@ -107,12 +90,6 @@ def _read_parts(
     query: str, starts: Sequence[datetime], parameters: Mapping[str, int], session: Session
 ) -> Iterable[Row[Any]]:
     inside = _INSIDE[session.get_bind().dialect.name]
-    union = " UNION ALL ".join(
-        f"SELECT {part} AS part, :since_{part} AS since" for part in range(len(starts))
-    )
-    times = (
-        bindparam(f"since_{part}", start, Delivery.received_at.type)
-        for part, start in enumerate(starts)
-    )
-    statement = (_PARTS + query).format(starts=union, is_earlier=_IS_EARLIER, inside=inside)
-    return session.execute(text(statement).bindparams(*times), parameters)
+    parts, times = build_time_search(Delivery.received_at, starts)
+    statement = text(parts + query.format(inside=inside)).bindparams(*times)
+    return session.execute(statement, parameters)

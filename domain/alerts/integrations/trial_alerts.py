@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.deliveries import DeliverySelection, StoredDelivery
+from domain.alerts.deliveries import DeliverySelection, DeliveryTimes, StoredDelivery
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
@@ -32,6 +32,7 @@ SELECTIONS_BY_NAME = {
     "accepted": DeliverySelection.ACCEPTED,
     "refused": DeliverySelection.REFUSED,
     "warnings": DeliverySelection.WARNINGS,
+    "senders": DeliverySelection.SENDERS,
     "tests": DeliverySelection.TESTS,
 }
 _ActionName = Annotated[str, describe_choices(*Action)]
@@ -39,11 +40,13 @@ _ActionName = Annotated[str, describe_choices(*Action)]
 MAX_EXPLAINED_ALERTS = 50
 
 
-class DeliveryQuery(KeysetQuery):
+class DeliveryQuery(DeliveryTimes, KeysetQuery):
     """Query for the deliveries of an integration, newest first."""
 
-    show: Literal["all", "accepted", "refused", "warnings", "tests"] = Field(
-        default="all", description="Selection of deliveries. `refused` means rejected deliveries."
+    show: Literal["all", "accepted", "refused", "warnings", "senders", "tests"] = Field(
+        default="all",
+        description="Selection of deliveries. `refused` means rejected deliveries, and `senders` "
+        "all deliveries except test alerts.",
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         default=None, description="Status code of the response to the sender."

@@ -13,6 +13,7 @@ from domain.alerts.listing.search import (
     parse_search_words,
 )
 from domain.alerts.reading.incoming import Severity
+from domain.core.database.time_search import OPEN_BOUNDS, TimeBounds, build_bounds, find_id_bounds
 from models import Alert, Assignment, User
 from models.folding import fold_text
 
@@ -30,6 +31,8 @@ TABS: dict[str, tuple[str, ...]] = {
 SEVERITIES = tuple(Severity)
 #: Value that stands for no assignee. It is not a valid username.
 NO_ASSIGNEE = "-"
+#: Maximum distance by which the IDs of simultaneous alerts are in another order than their times.
+_MAX_DISORDER = 1_000
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
 #: assignments.
@@ -57,6 +60,12 @@ class AlertFilter:
     #: Username of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     integration_id: int | None = None
+    #: Periods in which alerts started, and in which they were received.
+    started: TimeBounds = OPEN_BOUNDS
+    created: TimeBounds = OPEN_BOUNDS
+    #: Bounds for the IDs of alerts in the second period. `resolve_alert_filter` sets them, because
+    #: the indexes of lists contain the ID, but not the time of receipt.
+    ids: tuple[int | None, ...] = (None, None)
     #: Upper bound for the ID of an alert.
     newest_id: int | None = None
     #: Alerts that match `search`, and alerts of the assignee. `resolve_alert_filter` sets both
@@ -71,7 +80,7 @@ class AlertFilter:
             value is not None
             for value in (
                 *(self.severity, self.environment, self.service),
-                *(self.assignee, self.integration_id),
+                *(self.assignee, self.integration_id, *self.started, *self.created),
             )
         )
 
@@ -90,7 +99,7 @@ def build_severity_order() -> ColumnElement[int]:
 
 
 def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Look up the search and the assignee of a filter, and return a filter with the results."""
+    """Look up the search, assignee and period of a filter; return a filter with the results."""
     if wanted.search and wanted.matches is None:
         words = parse_search_words(wanted.search)
         if wanted.projects is not None:
@@ -102,6 +111,10 @@ def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilte
         wanted = replace(
             wanted, assigned=_find_assigned_alerts(wanted.assignee or "", session=session)
         )
+    if any(wanted.created):
+        first, following = find_id_bounds(Alert.created_at, wanted.created, session=session)
+        ids = first and first - _MAX_DISORDER, following and following + _MAX_DISORDER
+        wanted = replace(wanted, ids=ids)
     return wanted
 
 
@@ -140,6 +153,9 @@ def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bo
     ]
     if wanted.newest_id is not None:
         found.append(Alert.id <= wanted.newest_id)
+    found += build_bounds(Alert.started_at, wanted.started)
+    found += build_bounds(Alert.created_at, wanted.created)
+    found += build_bounds(Alert.id, wanted.ids)
     if wanted.assignee == NO_ASSIGNEE:
         found.append(_IS_UNASSIGNED)
     found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]

@@ -13,7 +13,14 @@ from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
-from domain.core.types.base import KeysetQuery, Query, Resource, Time, describe_choices
+from domain.core.types.base import (
+    KeysetQuery,
+    Query,
+    RequestTimeOrDay,
+    Resource,
+    Time,
+    describe_choices,
+)
 
 _MAX_NAME_LENGTH = 255
 
@@ -29,8 +36,19 @@ _Severity = Annotated[str, describe_choices(*Severity)]
 RowId = Annotated[int, Field(ge=0, le=MAX_ID)]
 Status = Annotated[str, describe_choices(*STATUSES)]
 
+_Moment = RequestTimeOrDay | None
 
-class _SharedFilters(Query):
+
+class AlertTimes(Query):
+    """Times in the filters of alerts, in the API and on pages."""
+
+    started_after: _Moment = Field(None, description="Earliest start of the alert.")
+    started_before: _Moment = Field(None, description="Time before which the alert started.")
+    created_after: _Moment = Field(None, description="Earliest time of the first report.")
+    created_before: _Moment = Field(None, description="Time before which it was reported.")
+
+
+class _SharedFilters(AlertTimes):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
         default="open",
         description="Status of the alert. `open` stands for triggered or acknowledged.",
@@ -56,6 +74,8 @@ class _SharedFilters(Query):
             environment=self.environment or None,
             service=self.service or None,
             assignee=self.assignee or None,
+            started=(self.started_after, self.started_before),
+            created=(self.created_after, self.created_before),
         )
 
 

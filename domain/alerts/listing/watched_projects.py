@@ -41,7 +41,7 @@ def build_member_projects_query(
     """Return a query for the IDs of projects in which the viewer has an ability as a member.
 
     Administrators get only projects of which they are members. If `path` is given, only the project
-    with this path can match.
+    with this path or the projects in the group with this path can match.
     """
     groups, projects = _find_custom_role_grants(viewer, ability, session=session)
     in_groups = select_subtree(select(Group.id).where(Group.id.in_(groups)))
@@ -52,7 +52,11 @@ def build_member_projects_query(
             Project.id.in_(projects),
         )
     )
-    return found if path is None else found.where(Project.path_key == fold_text(path))
+    if path is None:
+        return found
+    key = fold_text(path)
+    is_below = Project.path_key.startswith(f"{key}/", autoescape=True)
+    return found.where(or_(Project.path_key == key, is_below))
 
 
 def build_member_groups_query(

@@ -83,7 +83,12 @@
   const frame = [innerWidth, ...document.querySelectorAll("body > header *, body > footer *")]
     .map(part => part.localName ?? part).join(" ");
   const isKnown = known.includes(frame);
+  const pathOf = link => new URL(link.href.baseVal ?? link.href, location.href).pathname;
+  const paths = new Set([...document.querySelectorAll("a[href]")].filter(link => link.tabIndex === 0).map(pathOf));
+  // Links in the picture of a chart lead to lists to which links in its table or next to it lead.
+  const isInPicture = node => node.matches("[aria-hidden=true] a, a[aria-hidden=true]") && node.closest("svg") && paths.has(pathOf(node));
   for (const node of document.querySelectorAll(USABLE)) {
+    if (isInPicture(node)) continue;
     if (isKnown && node.closest("body > header, body > footer")) continue;
     // Swagger UI has additional buttons for the mouse that Tab does not reach.
     if (node.closest(".swagger-ui")) continue;

@@ -97,7 +97,10 @@ def test_a_role_is_changed_in_the_list_and_logged(gatebell: LiveGatebell, namesp
     assert "now has the Maintainer role" in owner.get(gatebell.url + address).text
     # Invalid roles change nothing.
     for role in ("", "king", "99"):
-        assert submit(owner, page, form, role=role).status_code == 422
+        answer = submit(owner, page, form, role=role)
+        assert answer.status_code == 422
+    # The URL of the rejected form leads back to the list.
+    assert owner.get(answer.url.partition("?")[0]).url == gatebell.url + address
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
 
 

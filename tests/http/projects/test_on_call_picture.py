@@ -137,6 +137,13 @@ def test_very_many_turns_are_drawn_as_one_bar_without_links(gatebell: LiveGatebe
     assert "Lanes with many shifts show only whether somebody is on call." in page
     assert f"<bdi>{bob.username}</bdi>" in page
     assert f"turn={bob.username}" not in page
+    # The table has pages, which keep the view and its day.
+    browser, rows = signed_in(gatebell, owner), 'role="cell" data-label="Until"'
+    first = browser.get(f"{at}?view=month&day=2030-03-01")
+    assert first.text.count(rows) == 20
+    last = browser.get(f"{at}?view=month&day=2030-03-01&page=38").text
+    assert last.count(rows) == 4  # 31 days have 744 hours.
+    assert find_link(last, "Earlier").endswith("view=month&day=2030-03-01&page=37#calendar")
 
 
 def test_the_preview_of_a_new_rotation_shows_a_turn_of_each_user_and_stores_nothing(

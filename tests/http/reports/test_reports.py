@@ -2,19 +2,27 @@
 
 import csv
 import re
+from calendar import day_name
 from datetime import timedelta
+from html import unescape
 from io import StringIO
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 from sqlalchemy import select, update
 
 from domain.access.roles import Role
-from models import Alert, EscalationPage, Project
+from models import Alert, EscalationPage, Project, User
 from tests.http.pages.test_charts import tables_of
 from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.api_caller import ApiCaller, api_caller
-from tests.support.accounts.people import alice, database_of, now, signed_in
+from tests.support.accounts.people import (
+    alice,
+    database_of,
+    make_user,
+    now,
+    signed_in,
+)
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import list_events_with_subject
@@ -154,6 +162,87 @@ def test_the_page_of_a_report_shows_the_values_of_the_api(
     link = f'<a href="/{night.project}/-/alerts?status=all&amp;search=%3CNoisy%3E">'
     assert f'{link}<bdi>&lt;Noisy&gt;</bdi><svg class="meter"' in page
     assert page.index("Noisy rules") < page.index("Load by person") < page.index("Show 1 page")
+
+
+@pytest.mark.both_databases
+def test_an_hour_of_the_heat_map_leads_to_its_pages(gatebell: LiveGatebell, night: Night) -> None:
+    reader = make_user(gatebell)
+    give_role(gatebell, night.project, reader, Role.DEVELOPER)
+    with database_of(gatebell) as session:
+        in_zone = update(User).where(User.username == reader.username)
+        session.execute(in_zone.values(time_zone="Asia/Kathmandu"))
+    for hours in (5, 30):
+        night.page(ago=timedelta(hours=hours))
+    browser = signed_in(gatebell, reader)
+    page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?period=last_week").text
+    cell = r'<td class="number"><a href="([^"]*)">(\d+)<'
+    cells = [(unescape(href), int(count)) for href, count in re.findall(cell, page)]
+    assert sum(count for _, count in cells) == 3
+    for href, count in cells:
+        filtered = browser.get(f"{gatebell.url}{href}").text
+        assert filtered.count('data-label="Recipient"') == count
+        assert f": {count} page" in filtered
+        (whole,) = re.findall(r'<a href="([^"]*)"><span>To people on', filtered)
+        assert browser.get(f"{gatebell.url}{unescape(whole)}").text.count('"Recipient"') == 3
+    # The API and the CSV file have the same filter.
+    query = dict(parse_qsl(urlsplit(cells[0][0]).query)) | {"time_zone": "Asia/Kathmandu"}
+    report = night.caller().done("GET", f"{night.at}/on_call/report", params=query)
+    assert (len(report["pages"]), report["earlier_pages"]) == (cells[0][1], 0)
+    assert report["totals"]["pages"] == 3
+    lines = night.caller()("GET", f"{night.at}/on_call/report.csv", params=query).text
+    assert len(lines.splitlines()) == 1 + cells[0][1]
+    query = {"period": "last_week", "hour": "24"}
+    assert "hour" in night.caller().refused("GET", f"{night.at}/on_call/report", params=query)
+
+
+def test_the_files_of_a_report_have_the_figures_of_the_page(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    raise_earlier(night, 3, days=10)
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    at, query = f"{gatebell.url}/{night.project}/-/on_call", "?period=last_week"
+    page = browser.get(f"{at}/reports{query}").text
+    rows = list(csv.reader(StringIO(browser.get(f"{at}/report/figures.csv{query}").text)))
+    figures = {tuple(row[:3]): row[3] for row in rows}
+    markdown = browser.get(f"{at}/report.md{query}").text
+    lines = [line.strip("| ").split(" | ") for line in markdown.splitlines()]
+
+    shown = re.findall(r"<dt>(.*?)</dt><dd><strong>(.*?)</strong><span>(.*?)</span>", page)
+    assert len(shown) == 4
+    for name, value, change in shown:
+        (line,) = (each for each in lines if each[0] == name)
+        assert line[1] == value
+        is_duration = name.startswith("Median")
+        unit = "seconds" if is_duration else "count"
+        value_in_csv, before = (figures["summary", name, unit + end] for end in ("", "_before"))
+        assert value == (format_seconds(float(value_in_csv)) if is_duration else value_in_csv)
+        assert (before or "no acknowledgements") in change or before == "0"
+    assert figures["summary", "Alerts", "count_before"] == "3"
+    assert ["Figure", "Value", "The 7 days before"] in lines
+
+    heat = tables_of(page)["Pages to people by weekday and hour (UTC)"]
+    for day, name in enumerate(day_name):
+        for hour, cells in heat.items():
+            assert figures["weekday_hour", f"{name} {hour}", "pages"] == cells[day]
+    for hour, cells in heat.items():
+        assert ([hour, *cells] in lines) == any(map(int, cells))
+
+    load = re.search(r'id="people".*?</table>', page, re.DOTALL)
+    assert load
+    people = re.findall(r">@(.*?)</th>(.*?)</tr>", load[0], re.DOTALL)
+    assert [name for name, _ in people] == [night.developer.username]
+    for name, html in people:
+        cells = [re.sub("<.*?>", "", each).strip() for each in re.findall("<td.*?</td>", html)]
+        assert [f"@{name}", *cells] in [
+            [*each[:-1], each[-1].replace("-", "\u2013")] for each in lines
+        ]
+        kinds = ("pages", "acknowledged", "nights")
+        assert [figures["person", name, kind] for kind in kinds] == cells[:3]
+
+    for each in night.caller().done("GET", f"{night.at}/on_call/report{query}")["times"]:
+        for field in ("acknowledge_median", "acknowledge_90th", "resolve_median", "resolve_90th"):
+            found = figures["severity", each["severity"] or "all", field]
+            assert found == ("" if each[field] is None else str(each[field]))
 
 
 def raise_earlier(night: Night, number: int, *, days: int) -> None:

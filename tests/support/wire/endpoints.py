@@ -90,6 +90,7 @@ USERS = (
     "two_factor",
     *("exclude_active", "exclude_humans", "without_projects", "external", "extern_uid", "auditors"),
 )
+ALERT_TIMES = ("started_after", "started_before", "created_after", "created_before")
 ALERTS = (
     *PAGES,
     "status",
@@ -99,10 +100,12 @@ ALERTS = (
     "service",
     "integration",
     "assignee",
+    *ALERT_TIMES,
 )
-
-
-ALERTS_TOGETHER = (*PAGES, "search", "status", "severity", "environment", "service", "assignee")
+ALERTS_TOGETHER = (
+    *(*PAGES, "search", "status", "severity", "environment", "service", "assignee"),
+    *ALERT_TIMES,
+)
 
 
 class Endpoint(NamedTuple):

@@ -68,7 +68,10 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         f"{DELIVERIES_AT}/recognize",
         ("sample", "repeat", "recovery"),
     ),
-    ("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT, (*PAGES, "show", "status")),
+    (
+        *("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT),
+        (*PAGES, "show", "status", "received_after", "received_before"),
+    ),
     ("api_v4.alert_deliveries.show", "GET", f"{DELIVERIES_AT}/{{id}}", TOKEN),
     ("api_v4.alert_deliveries.body", "GET", f"{DELIVERIES_AT}/{{id}}/body", TOKEN),
     (

@@ -100,9 +100,16 @@ def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
 def test_marks_belong_to_their_days() -> None:
     days = [DayCounts(day=date(2026, 3, day), counts={"high": 0, "low": day}) for day in (1, 2)]
     marks = {date(2026, 3, 2): ["v2", "v3"], date(2026, 2, 1): ["v1"]}
-    chart = build_severity_bars(days, {"low": "/low"}, marks)
+    chart = build_severity_bars(days, "/alerts?status=all", marks, "/production")
     assert [each.marks for each in chart.columns] == [(), ("v2", "v3")]
-    assert [(each.name, each.href) for each in chart.series] == [("low", "/low")]
+    assert [(each.name, each.href) for each in chart.series] == [
+        ("low", "/alerts?status=all&severity=low")
+    ]
+    assert [each.href for each in chart.columns] == [
+        "/alerts?status=all&created_after=2026-03-01&created_before=2026-03-02",
+        "/alerts?status=all&created_after=2026-03-02&created_before=2026-03-03",
+    ]
+    assert chart.columns[1].marks_href == "/production?day=2026-03-02#deployments"
 
 
 def test_a_heat_map_has_levels_with_their_ranges() -> None:

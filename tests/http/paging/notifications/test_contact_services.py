@@ -16,6 +16,7 @@ from tests.support.accounts.people import (
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import running_telephone
 from tests.support.wire.html_forms import form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
 PAGE = "/-/user_settings/contacts"
@@ -48,8 +49,8 @@ def own_contacts(gatebell: LiveGatebell, alice: Person) -> list[tuple[str, str]]
 def test_the_gallery_is_searched_by_name_and_kind(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
-    for words, found in (("telegr", "Telegram"), ("text messages", "Twilio SMS")):
-        page = browser.get(f"{gatebell.url}{PAGE}", params={"search": words})
+    for text, found in (("telegr", "Telegram"), ("text messages", "Twilio SMS")):
+        page = browser.get(f"{gatebell.url}{PAGE}", params={"search": text})
         assert f">{found}</span>" in page.text
         assert ">Slack</span>" not in page.text
     assert "No matching services" in browser.get(f"{gatebell.url}{PAGE}?search=fax").text
@@ -131,6 +132,13 @@ def test_a_confirmed_contact_with_a_new_address_has_to_be_confirmed_again(
     assert changed["state"] == "unconfirmed"
     assert changed["address"] == "alice@other.example"
     assert "Confirm the contact first" in call.refused("POST", "/test")
+    notice = "Contact saved. Confirm its new address."
+    assert notice in words(browser.get(f"{gatebell.url}{PAGE}"))
+    page = browser.get(at)
+    submit(browser, page, form_with(page, "address"), label="Mail of the night")
+    told = words(browser.get(f"{gatebell.url}{PAGE}"))
+    assert "Contact saved." in told
+    assert notice not in told
 
 
 @pytest.mark.parametrize("address", ["ntfys://night", "jsons://hooks.example/a?format=markdown"])
