@@ -1,1 +1,1 @@
-"""Tests of several hosts, and of what runs in front of or behind them."""
+"""Tests of several hosts, and of proxies and poolers in front of them or behind them."""

@@ -1,1 +1,1 @@
-"""Tests of the setup and the start of processes, and of what they load."""
+"""Tests of the setup, of the start of processes, and of the modules that processes load."""
