@@ -284,7 +284,10 @@ def check_harmless(page: Page) -> None:
     assert "owned" not in page.title().replace("document.title='owned'", "")
     addresses = page.eval_on_selector_all(
         "a, form, img, script, link, iframe",
-        "nodes => nodes.map(node => String(node.href || node.action || node.src || ''))",
+        """nodes => nodes.map(node => {
+            const address = node.href || node.action || node.src || '';
+            return String(address.baseVal ? new URL(address.baseVal, location) : address);
+        })""",
     )
     for address in filter(None, addresses):
         assert address.startswith(("http://", "https://")), address
