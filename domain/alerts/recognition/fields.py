@@ -55,7 +55,7 @@ class FoundLeaf:
 
 #: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
-    "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
+    "alert type|alarm type|problem type|issue type|issue|problem|finding category|category|friendly name|metric name|metric",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
     "event type code|event type|type|event|context|headline text",
@@ -77,6 +77,7 @@ LINK_OWNERS = parse_word_set(
 )
 #: Words for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
+_NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 #: Words of titles that only say that there is a message.
 _GENERIC_WORDS = parse_word_set(
@@ -117,14 +118,14 @@ _THING_WORDS = parse_word_set(
     "image application"
 )
 #: Words that follow the word for a thing in keys for its name.
-_NAMING_WORDS = ("name", "label", "code")
+_NAMING_WORDS = ("name", "label", "code", "ident", "identifier")
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
 #: Kinds of objects whose name can also be a word for a state, such as `unreachable`.
 _CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
-#: Kinds of objects with a random name, or with the title of a commit as their name.
-_UNNAMED_THINGS = parse_word_set("run commit")
+#: Kinds of objects with a random name, the title of a commit, or the name of a version of code.
+_UNNAMED_THINGS = parse_word_set("run commit branch ref")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -137,18 +138,22 @@ def _is_text(leaf: Leaf) -> bool:
 
 def _is_name(leaf: Leaf) -> bool:
     """Return whether a value is a name, or an array of names."""
-    if set(leaf.own_words) & {"tag", "label"}:
+    if set(leaf.own_words) & {"tag", "label"} or leaf.text.casefold() in _NO_NAMES:
         return False
     if isinstance(leaf.value, list):
         return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
     return _is_text(leaf) and "\n" not in leaf.text
 
 
+def _is_service(leaf: Leaf) -> bool:
+    return _is_name(leaf) and not leaf.is_resource_path
+
+
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
     is_name = leaf.own_words[-1:] == ("name",) and leaf.thing in _CHECKING_WORDS
     is_other = (is_plain_state(leaf.text) and not is_name) or leaf.thing in _UNNAMED_THINGS
-    is_other |= _GENERIC_WORDS.issuperset(split_words(leaf.text))
+    is_other |= leaf.is_resource_path or _GENERIC_WORDS.issuperset(split_words(leaf.text))
     return has_letter and _is_text(leaf) and not is_other
 
 
@@ -186,7 +191,7 @@ def _is_host(leaf: Leaf) -> bool:
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
-    if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
+    if is_place or leaf.text.casefold() in _NO_NAMES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -226,7 +231,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
         "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
-        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
+        "ident|entity id|device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
         "urn|server url|host url",
         is_name=True,
         fits=_is_host,
@@ -245,7 +250,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.DESCRIPTION: FieldKind(
         phrases="description|long description|details|detail|long message|message|body|output|"
-        "plugin output|reason|summary|msg|text|full message|error message|error|info|note|comment",
+        "plugin output|reason|summary|msg|text|explanation|full message|error message|error|info|note|comment",
         fits=_is_text,
     ),
     AlertField.START_TIME: FieldKind(
@@ -264,7 +269,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="service|app|application|component|job|system|project|namespace|cluster|"
         "repository|repo",
         is_name=True,
-        fits=_is_name,
+        fits=_is_service,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
         phrases="monitoring tool|tool|monitoring system", fits=_is_name
@@ -301,7 +306,7 @@ def find_field(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_problem_text, _is_short_text, _is_own_title)
+                    for fits in (_is_problem_text, _is_short_text, _is_own_title, _is_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
@@ -433,7 +438,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
         if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
-            more = len(own - set(wanted) - {"name"})
+            more = len(own - set(wanted) - {"name", "display", "friendly"})
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more - bonus)
     if leaf.is_top and leaf.own_words in {(each,) for each in kind.exact.split()}:
         costs.append(_EXACT_COST)

@@ -43,7 +43,7 @@ _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding
 _CODE_WORDS = parse_word_set("commit branch build deploy")
 #: Words of keys for a kind. Such a value names the rule only if no other value does.
 _ALERT_TYPE_KEYS = ({"alert", "type"}, {"alarm", "type"}, {"event", "type"})
-_KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"})
+_KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"}, {"category"})
 _OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
 #: Words of keys for credentials, and words that make the word `key` the name of a credential.
 _SECRET_WORDS = parse_word_set(
@@ -74,7 +74,7 @@ _GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words for addresses of objects that often have a name, too.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set(
-    "id uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
+    "id ident uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
 )
 _PLAIN_ID_WORDS = _ID_WORDS - parse_word_set("ref reference arn urn crn rrn")
 _NAME_WORDS = parse_word_set("name title slug label")
@@ -402,6 +402,7 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
         (2, not is_other and ((is_rule and not has_state) or is_id)),
+        (2, own == {"category"} and leaf.thing in _FAULT_WORDS),
         (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
         (4, not is_other and is_text),
