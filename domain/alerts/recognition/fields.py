@@ -55,10 +55,10 @@ class FoundLeaf:
 
 #: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
-    "alert type|alarm type|problem type|issue type|issue|problem|finding category|category|friendly name|metric name|metric",
+    "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
-    "event type code|event type|type|event|context|headline text",
+    "category|event type code|event type|type|event|context|headline text",
     "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
@@ -119,6 +119,7 @@ _THING_WORDS = parse_word_set(
 )
 #: Words that follow the word for a thing in keys for its name.
 _NAMING_WORDS = ("name", "label", "code", "ident", "identifier")
+_RULE_NAME_KEYS = tuple((word, "name") for word in ("rule", "alert", "alarm", "check", "policy"))
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
@@ -231,8 +232,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
         "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
-        "ident|entity id|device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
-        "urn|server url|host url",
+        "ident|entity id|device id|serial|serial number|instance id|host id|node id|server id|"
+        "resource id|arn|crn|urn|server url|host url",
         is_name=True,
         fits=_is_host,
     ),
@@ -250,7 +251,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.DESCRIPTION: FieldKind(
         phrases="description|long description|details|detail|long message|message|body|output|"
-        "plugin output|reason|summary|msg|text|explanation|full message|error message|error|info|note|comment",
+        "plugin output|reason|summary|msg|text|explanation|full message|error message|error|info|"
+        "note|comment",
         fits=_is_text,
     ),
     AlertField.START_TIME: FieldKind(
@@ -284,6 +286,26 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_link,
     ),
 }
+#: Links to the problem in the tool, which are used if there is no link to a runbook.
+_PROBLEM_LINKS = FieldKind(
+    phrases="permalink|html url|web url|external url|external uri|url|uri|link|href|short link|"
+    "console|deep link",
+    fits=lambda leaf: leaf.is_link and _is_problem_link(leaf),
+)
+_PROBLEM_OWNERS = parse_word_set("alert alarm incident issue problem finding external permalink")
+_OTHER_LINKS = parse_word_set(
+    "edit silence mute ack acknowledge snooze unsubscribe api icon image logo picture chart"
+)
+_PROBLEM_WORDS = parse_word_set(
+    "alert alarm incident issue problem finding event action link permalink detail external html "
+    "web url uri href console view dashboard short deep result self"
+)
+
+
+def _is_problem_link(leaf: Leaf) -> bool:
+    """Return whether a link leads to a problem, and not to an object or to the tool's interface."""
+    words, own = set(leaf.words) - _PROBLEM_WORDS, set(leaf.own_words)
+    return not words or bool(own & _PROBLEM_OWNERS and not own & _OTHER_LINKS)
 
 
 def find_field(
@@ -293,6 +315,12 @@ def find_field(
     kind = FIELD_KINDS[field]
     given = list(leaves)
     best = _find_best(kind, given, taken)
+    if best is None and field is AlertField.RUNBOOK:
+        # A link to a host that the message names leads to the monitored object.
+        names = " ".join(leaf.text for leaf in given if not leaf.is_link).casefold()
+        links = [leaf for leaf in given if leaf.is_link]
+        links = [leaf for leaf in links if leaf.text.split("/")[2].casefold() not in names]
+        return _find_best(_PROBLEM_LINKS, links, taken)
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
@@ -352,6 +380,14 @@ def _list_values(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
+def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
+    """Return whether a plain name is probably an object, because another key names the rule."""
+    if leaf.words != ("name",) or " " in leaf.text or not _is_host(leaf):
+        return False
+    beside = (path for path in paths if path[:-1] == leaf.path[:-1])
+    return any(split_words(str(path[-1])) in _RULE_NAME_KEYS for path in beside)
+
+
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the affected object, or None.
 
@@ -379,7 +415,15 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and leaf.path not in taken
         and _is_host(leaf)
     ]
-    found = affected or found
+    found = (
+        affected
+        or found
+        or [
+            leaf
+            for leaf in leaves
+            if _is_beside_rule(leaf, [*taken, *(each.path for each in leaves)])
+        ]
+    )
     if not found and not any(leaf.is_link for leaf in leaves):
         # In messages about URLs, the agent is the location that runs the check.
         found = [
@@ -394,7 +438,7 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
     is_only = all(each is leaf or each.depth > leaf.depth for each in found)
     return FoundLeaf(
         leaf=leaf,
-        confidence=Confidence.LIKELY if is_only else Confidence.UNSURE,
+        confidence=Confidence.LIKELY if is_only and leaf.words != ("name",) else Confidence.UNSURE,
         reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
     )
 

@@ -51,9 +51,9 @@ _SECRET_WORDS = parse_word_set(
 )
 _SECRET_KEY_WORDS = parse_word_set("api access auth routing integration license private signing")
 _OBJECT_WORDS = parse_word_set(
-    "host hostname queue instance node server machine device entity resource pod target address ip "
-    "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
-    "namespace object site location asset website domain database queue endpoint cpu project "
+    "host hostname ident queue instance node server machine device entity resource pod target "
+    "address ip fqdn url interface disk mount mountpoint filesystem container vm cluster region "
+    "zone namespace object site location asset website domain database queue endpoint cpu project "
     "repository repo branch ref workspace dataset table column bucket volume topic broker ap "
     "switch router gateway agent probe replica workload share pool datastore vm unit tunnel peer "
     "certificate domain originator backup subscriber appliance hypervisor sensor application app "
@@ -74,7 +74,7 @@ _GENERAL_WORDS = parse_word_set("policy alert alarm")
 #: Words for addresses of objects that often have a name, too.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set(
-    "id ident uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
+    "id uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
 )
 _PLAIN_ID_WORDS = _ID_WORDS - parse_word_set("ref reference arn urn crn rrn")
 _NAME_WORDS = parse_word_set("name title slug label")
@@ -173,15 +173,12 @@ def _find_alert_id(
     found = []
     state = propose_resolution(messages) if messages.recovery is not None else None
     for leaf in stable:
-        qualifiers = set(leaf.words) - _ID_WORDS - {"url"}
+        is_path = leaf.is_resource_path and leaf.own_words == ("name",)
+        qualifiers = set(leaf.words) - _ID_WORDS - {"url", "name" * is_path}
         own = set(leaf.own_words)
         is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.has_evidence)
-        is_id = bool(own & _ID_WORDS) or leaf.is_uuid
-        if (
-            not (is_id or is_link)
-            or qualifiers & _RULE_WORDS - _ALERT_WORDS
-            or qualifiers & _OBJECT_WORDS
-        ):
+        is_id = bool(own & _ID_WORDS) or leaf.is_uuid or is_path
+        if not (is_id or is_link) or qualifiers & (_RULE_WORDS - _ALERT_WORDS | _OBJECT_WORDS):
             continue
         is_of_rule = bool(qualifiers & _RULE_WORDS) and _is_word(leaf)
         if set(leaf.words[-2:]) & _ALERT_WORDS and not is_of_rule:
@@ -191,7 +188,7 @@ def _find_alert_id(
         elif (
             messages.has_evidence
             and qualifiers <= _OCCURRENCE_WORDS
-            and (_looks_random(leaf) or _is_beside(leaf, state))
+            and (_looks_random(leaf) or _is_beside(leaf, state, messages))
         ):
             found.append((leaf.depth + 2, leaf))
     if not found:
@@ -229,14 +226,18 @@ def _list_joined(
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
-def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
-    """Return whether a nested identifier belongs to the object whose state resolves the alert."""
-    return bool(state and len(leaf.path) > 1 and leaf.path[:-1] == state.rule.path[:-1])
+def _is_beside(leaf: Leaf, state: Resolution | None, messages: Messages) -> bool:
+    """Return whether an identifier belongs to the object whose state resolves the alert.
+
+    At the top level, the repeat must contain the same identifier.
+    """
+    is_evident = len(leaf.path) > 1 or messages.repeat is not None
+    return bool(state and is_evident and leaf.path[:-1] == state.rule.path[:-1])
 
 
 def _looks_random(leaf: Leaf) -> bool:
     """Return whether an identifier seems to be generated, unlike a name or a small number."""
-    text = str(leaf.value)
+    text = leaf.text.rpartition("/")[2] if leaf.is_resource_path else str(leaf.value)
     has_digits = any(each.isdigit() for each in text)
     has_word = any(len(part) > 3 and part.isalpha() for part in _PARTS.split(text))  # noqa: PLR2004
     is_long = len(text) >= 8 and has_digits and " " not in text  # noqa: PLR2004
@@ -255,7 +256,9 @@ def _find_rule_and_objects(
     specific = find_specific_name(rule, stable)
     is_distinct = bool(hosts or objects or specific) or rule is None
     text = None if is_distinct else _find_distinct_text(stable, messages, rule)
-    rules = [leaf for leaf in (rule, specific, text) if leaf is not None]
+    # Without a rule, an identifier of the problem distinguishes the problems of an object.
+    problem = None if rule else next(filter(_is_problem_id, stable), None)
+    rules = [leaf for leaf in (rule, specific, text, problem) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
@@ -275,14 +278,21 @@ def _find_rule_and_objects(
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
     is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
-    confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
+    may_merge_hosts = not (is_alone or specific or text) and all(
+        _AREA_WORDS.intersection(leaf.own_words) for leaf in objects
+    )
+    is_sure = is_complete and is_proven and not may_merge_hosts
     return Identity(
         paths=paths,
-        confidence=confidence,
+        confidence=messages.confidence if is_sure else Confidence.UNSURE,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=not (is_alone or specific or text)
-        and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
+        may_merge_hosts=may_merge_hosts,
     )
+
+
+def _is_problem_id(leaf: Leaf) -> bool:
+    is_id = bool(set(leaf.own_words) & _ID_WORDS) or leaf.is_resource_path
+    return is_id and leaf.thing in _FAULT_WORDS and len(leaf.path) > 1
 
 
 def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
@@ -326,10 +336,14 @@ def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Le
 def _find_distinct_text(
     stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
 ) -> Leaf | None:
-    """Return a text that distinguishes problems if nothing names the object, or None.
+    """Return a value that distinguishes problems if nothing names the object, or None.
 
-    The recovery must have the same text.
+    A name or an identifier beside the rule is preferred to a text. Only the recovery proves that a
+    text is always the same.
     """
+    named = [leaf for leaf in stable if leaf.words in (("name",), ("id",)) and leaf != rule]
+    if named and messages.has_evidence:
+        return named[0]
     if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
         return None
     texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)

@@ -1,5 +1,6 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -48,6 +49,7 @@ from domain.alerts.recognition.states import (
     UNFINISHED_WORDS,
     find_state,
     find_state_in_sentence,
+    is_plain_state,
 )
 
 
@@ -82,6 +84,12 @@ _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
+#: Text that looks like the name of a host, such as `web-1` or `db.example.com`.
+_HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
+_MAX_CANDIDATES = 3
+#: Words whose severity depends on the other words of the tool's scale.
+_MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
+_RUN_END_WORDS = {"finished", "completed"}
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 
 
@@ -182,11 +190,13 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
             found = _find_end(messages, taken)
         elif field is AlertField.TITLE:
             found = _find_title(messages, taken)
+        elif field is AlertField.START_TIME:
+            found = _find_end_of_run(messages) or find_field(field, messages.leaves, taken)
         else:
             found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
-            texts |= {found.leaf.text} - {""}
+            texts |= {found.leaf.text} - {""} if field is not AlertField.RUNBOOK else set()
             has_host |= field is AlertField.HOSTS
             yield field, found
     named = [leaf for leaf in messages.leaves if leaf.text not in texts]
@@ -238,6 +248,18 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
     """Return whether a message is in the product's format, where an end time resolves the alert."""
     own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
     return len(own) >= _MIN_OWN_FIELDS
+
+
+def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
+    """Return the time at which a failed run ended. The problem did not exist before it."""
+    leaves = [leaf for leaf in messages.leaves if leaf.is_top and not leaf.is_about_other]
+    ends = (leaf for leaf in leaves if leaf.is_time and set(leaf.own_words) & _RUN_END_WORDS)
+    end = next(ends, None)
+    is_run = any(leaf.text.casefold() in FAILURE_WORDS for leaf in leaves)
+    if end is None or not is_run:
+        return None
+    reason = f"{format_path(end.path)} is the end of the failed run"
+    return FoundLeaf(leaf=end, confidence=Confidence.LIKELY, reason=reason)
 
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
@@ -359,19 +381,52 @@ def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf])
     elif title.confidence is Confidence.UNSURE:
         excerpt = format_excerpt(title.leaf.value)
         yield f"Is {excerpt} a good title? Otherwise, choose another one {_WHERE_TO_CHANGE}."
-    if severity is not None and severity.confidence is Confidence.UNSURE:
-        path = format_path(severity.leaf.path)
-        yield (
-            f"How severe is “{severity.leaf.value}”? Tools use different scales for {path}. Check "
-            f"the severity words, or change them {_WHERE_TO_CHANGE}."
-        )
-    yield from _ask_about_host(found)
+    if severity is not None:
+        yield from _ask_about_severity(messages, severity)
+    yield from _ask_about_host(messages, found)
     for leaf in messages.leaves:
-        if set(leaf.own_words) & _SECRET_WORDS and leaf.text:
+        own = set(leaf.own_words)
+        if leaf.text and (own & _SECRET_WORDS or (own & {"private", "api"} and "key" in own)):
             yield f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
 
 
-def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str]:
+    path, value = severity.leaf.path, severity.leaf.value
+    given = [find_value(each, path) for each in (messages.firing, *messages.others)]
+    words = (normalize_word(each) for each in given if isinstance(each, str | int))
+    quoted = " and ".join(dict.fromkeys(f"“{word}”" for word in words if is_rule_word(word)))
+    if normalize_word(value).isdecimal():
+        yield (
+            f"How severe is {quoted}? On some scales 1 is the highest number, and on others the "
+            f"lowest. Other numbers of {format_path(path)} are critical until you add a severity "
+            f"for each of them {_WHERE_TO_CHANGE}."
+        )
+    elif severity.confidence is Confidence.UNSURE:
+        yield (
+            f"How severe is “{value}”? Tools use different scales for {format_path(path)}. Check "
+            f"the severity words, or change them {_WHERE_TO_CHANGE}."
+        )
+    elif (word := normalize_word(value)) in _MIDDLE_SEVERITIES:
+        yield (
+            f"How severe is “{value}”? It opens alerts with {propose_word_severity(word)} "
+            "severity. Other tools use this word for higher severities. Check the severity words, "
+            f"or change them {_WHERE_TO_CHANGE}."
+        )
+
+
+def _list_candidates(messages: Messages) -> str:
+    """Return the values that look like host names as part of a sentence, or an empty text."""
+    found = {
+        leaf.text: f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})"
+        for leaf in reversed(messages.stable_leaves)
+        if _HOST_NAME.fullmatch(leaf.text)
+        and not (leaf.is_about_other or leaf.is_time or leaf.is_uuid or is_plain_state(leaf.text))
+    }
+    names = list(reversed(found.values()))[:_MAX_CANDIDATES]
+    return f"for example {' or '.join(names)}, " if names else ""
+
+
+def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
     """Ask for the affected object, unless the title is the name of a check."""
     host, title = found.get(AlertField.HOSTS), found.get(AlertField.TITLE)
     if host is not None and host.confidence is Confidence.UNSURE:
@@ -382,8 +437,9 @@ def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
         )
     is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
     if host is None and AlertField.SERVICE not in found and not is_named:
+        which = _list_candidates(messages)
         yield (
-            "No value is clearly the affected host or service. If one is, choose it "
+            f"No value is clearly the affected host or service. If one is, {which}choose it "
             f"{_WHERE_TO_CHANGE}."
         )
 
@@ -415,8 +471,8 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
         compare = "" if messages.repeat else "Paste another message about the same problem. "
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. {compare}If a value names them, add it to the fingerprint "
-            f"{_WHERE_TO_CHANGE}."
+            f"one alert. {compare}If a value names them, {_list_candidates(messages)}choose it for "
+            f"the host, and add it to the fingerprint, {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
         other_way = "Paste another message about the same problem, or its recovery, to check it."
