@@ -56,9 +56,10 @@ class FoundLeaf:
 #: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
     "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
+    "finding category|issue category|problem category|alert category|event category",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
-    "category|event type code|event type|type|event|context|headline text",
+    "event type code|event type|type|event|context|headline text",
     "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
@@ -112,6 +113,7 @@ _UNMARKED_SEVERITIES = parse_word_set("normal default")
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
 #: Kinds of objects whose links may lead to the monitoring tool or to code.
 _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
+_HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
@@ -378,6 +380,12 @@ def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> Fou
 
 def _list_values(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
+
+
+def is_host_name(leaf: Leaf) -> bool:
+    """Return whether a text looks like the name of a host, and its key does not name a problem."""
+    is_other = leaf.thing in _NOT_AFFECTED or set(leaf.own_words) & _IDENTIFIER_WORDS
+    return bool(_HOST_NAME.fullmatch(leaf.text)) and not (is_other or leaf.is_time)
 
 
 def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:

@@ -221,7 +221,7 @@ def _list_joined(
     if _looks_random(leaf):
         # A definition of alerts can have a generated identifier, too.
         return [each.path for each in hosts if is_alert]
-    named = [each for each in stable if _is_object(each) and not each.is_link]
+    named = [each for each in stable if is_object(each) and not each.is_link]
     objects = _drop_repeated(hosts, named if messages.has_evidence else [])
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
@@ -308,7 +308,7 @@ def _is_check(rule: Leaf | None) -> bool:
 
 
 def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) -> list[Leaf]:
-    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    objects = [leaf for leaf in stable if leaf != rule and is_object(leaf)]
     if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
         objects = others
     if rule and (has_host or len(objects) > 1):
@@ -366,7 +366,7 @@ def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
     known = filter(_is_identifier, messages.without_recovery.stable_leaves)
     ids = [leaf for leaf in known if "id" in leaf.own_words]
     items = [leaf for leaf in ids if leaf.path[0] == snapshot.added]
-    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and _is_object(leaf)]
+    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and is_object(leaf)]
     if not items:
         return None
     paths = [min(each, key=lambda leaf: leaf.depth).path for each in (items, objects) if each]
@@ -411,7 +411,7 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
     is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
-    is_other = _is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
+    is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
     costs = (
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
@@ -437,7 +437,8 @@ def _is_fixed(leaf: Leaf) -> bool:
     return not any(each.isdigit() for each in leaf.text) and not find_state_in_sentence(leaf.text)
 
 
-def _is_object(leaf: Leaf) -> bool:
+def is_object(leaf: Leaf) -> bool:
+    """Return whether a value names or identifies an object, such as a host."""
     words = leaf.words[-2:]
     if (
         "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
@@ -458,10 +459,10 @@ def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
     Identifiers of alerts are excluded, because they can differ between messages. The result is
     empty if only an object is named.
     """
-    named = [leaf for leaf in leaves if _is_object(leaf) or _is_rule(leaf)]
+    named = [leaf for leaf in leaves if is_object(leaf) or _is_rule(leaf)]
     named = [leaf for leaf in named if _is_name_of_subject(leaf)]
-    objects = [leaf for leaf in named if _is_object(leaf)]
-    rules = [leaf for leaf in named if not _is_object(leaf)]
+    objects = [leaf for leaf in named if is_object(leaf)]
+    rules = [leaf for leaf in named if not is_object(leaf)]
     texts = [leaf for leaf in leaves if leaf.own_words[-1:] in _TEXT_KEYS and leaf.text]
     return [*objects, *(rules or texts)] if rules or texts else []
 

@@ -1,6 +1,5 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -29,12 +28,14 @@ from domain.alerts.recognition.fields import (
     find_affected,
     find_field,
     is_code,
+    is_host_name,
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import (
     Identity,
     find_specific_name,
     identify_item,
+    is_object,
     propose_identity,
 )
 from domain.alerts.recognition.key_words import parse_word_set
@@ -49,7 +50,6 @@ from domain.alerts.recognition.states import (
     UNFINISHED_WORDS,
     find_state,
     find_state_in_sentence,
-    is_plain_state,
 )
 
 
@@ -84,8 +84,7 @@ _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
-#: Text that looks like the name of a host, such as `web-1` or `db.example.com`.
-_HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
+#: Maximum number of values that a question names.
 _MAX_CANDIDATES = 3
 #: Words whose severity depends on the other words of the tool's scale.
 _MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
@@ -371,7 +370,7 @@ def _list_questions(
             "Is end_time the end of the problem? It has a value although the problem is not over, "
             f"so it can resolve alerts immediately. Choose another end time {_WHERE_TO_CHANGE}."
         )
-    yield from _ask_about_identity(messages, identity)
+    yield from _ask_about_identity(messages, identity, found.get(AlertField.TITLE))
 
 
 def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
@@ -409,21 +408,19 @@ def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str
     elif (word := normalize_word(value)) in _MIDDLE_SEVERITIES:
         yield (
             f"How severe is “{value}”? It opens alerts with {propose_word_severity(word)} "
-            "severity. Other tools use this word for higher severities. Check the severity words, "
-            f"or change them {_WHERE_TO_CHANGE}."
+            "severity. Some tools use it for more severe problems. Check the severity words, or "
+            f"change them {_WHERE_TO_CHANGE}."
         )
 
 
-def _list_candidates(messages: Messages) -> str:
-    """Return the values that look like host names as part of a sentence, or an empty text."""
-    found = {
-        leaf.text: f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})"
-        for leaf in reversed(messages.stable_leaves)
-        if _HOST_NAME.fullmatch(leaf.text)
-        and not (leaf.is_about_other or leaf.is_time or leaf.is_uuid or is_plain_state(leaf.text))
-    }
-    names = list(reversed(found.values()))[:_MAX_CANDIDATES]
-    return f"for example {' or '.join(names)}, " if names else ""
+def _list_candidates(messages: Messages, title: FoundLeaf | None) -> str:
+    """Return the values that may name the host as part of a sentence, or an empty text."""
+    leaves = [leaf for leaf in messages.stable_leaves if leaf.text and not leaf.is_about_other]
+    leaves = [leaf for leaf in leaves if title is None or leaf.text != title.leaf.text]
+    hosts = [leaf for leaf in leaves if is_host_name(leaf)]
+    found = {leaf.text: leaf for leaf in [*filter(is_object, leaves), *hosts]}
+    names = [f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})" for leaf in found.values()]
+    return f"for example {' or '.join(names[:_MAX_CANDIDATES])}, " if names else ""
 
 
 def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
@@ -437,7 +434,7 @@ def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -
         )
     is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
     if host is None and AlertField.SERVICE not in found and not is_named:
-        which = _list_candidates(messages)
+        which = _list_candidates(messages, title)
         yield (
             f"No value is clearly the affected host or service. If one is, {which}choose it "
             f"{_WHERE_TO_CHANGE}."
@@ -455,7 +452,9 @@ def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterat
     yield f"Is the alert over if {resolution.rule.sentence}? {other_way}"
 
 
-def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterator[str]:
+def _ask_about_identity(
+    messages: Messages, identity: Identity | None, title: FoundLeaf | None
+) -> Iterator[str]:
     if identity is not None and identity.is_partial:
         yield (
             "No value identifies the alert in all of its messages. The recovery has another "
@@ -471,7 +470,7 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
         compare = "" if messages.repeat else "Paste another message about the same problem. "
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. {compare}If a value names them, {_list_candidates(messages)}choose it for "
+            f"one alert. {compare}If a value names them, {_list_candidates(messages, title)}choose it for "
             f"the host, and add it to the fingerprint, {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
