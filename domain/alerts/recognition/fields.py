@@ -316,6 +316,9 @@ def find_field(
     """Return the value that fits a field best, or None."""
     kind = FIELD_KINDS[field]
     given = list(leaves)
+    if field is AlertField.TITLE:
+        paths = [leaf.path for leaf in given]
+        given = [leaf for leaf in given if not _is_beside_rule(leaf, paths)]
     best = _find_best(kind, given, taken)
     if best is None and field is AlertField.RUNBOOK:
         # A link to a host that the message names leads to the monitored object.
@@ -390,7 +393,8 @@ def is_host_name(leaf: Leaf) -> bool:
 
 def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
     """Return whether a plain name is probably an object, because another key names the rule."""
-    if leaf.words != ("name",) or " " in leaf.text or not _is_host(leaf):
+    is_plain = leaf.own_words == ("name",) and not set(leaf.words[:-1]) - _KIND_WORDS
+    if not is_plain or " " in leaf.text or not _is_host(leaf):
         return False
     beside = (path for path in paths if path[:-1] == leaf.path[:-1])
     return any(split_words(str(path[-1])) in _RULE_NAME_KEYS for path in beside)

@@ -468,10 +468,11 @@ def _ask_about_identity(
         )
     elif identity.may_merge_hosts:
         compare = "" if messages.repeat else "Paste another message about the same problem. "
+        which = _list_candidates(messages, title)
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. {compare}If a value names them, {_list_candidates(messages, title)}choose it for "
-            f"the host, and add it to the fingerprint, {_WHERE_TO_CHANGE}."
+            f"one alert. {compare}If a value names them, {which}choose it for the host, "
+            f"and add it to the fingerprint, {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
         other_way = "Paste another message about the same problem, or its recovery, to check it."
