@@ -5,6 +5,7 @@ Each level of nesting and each additional word make a value less likely.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -78,7 +79,7 @@ LINK_OWNERS = parse_word_set(
 )
 #: Words for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
-_NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
+NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 #: Words of titles that only say that there is a message.
 _GENERIC_WORDS = parse_word_set(
@@ -141,7 +142,7 @@ def _is_text(leaf: Leaf) -> bool:
 
 def _is_name(leaf: Leaf) -> bool:
     """Return whether a value is a name, or an array of names."""
-    if set(leaf.own_words) & {"tag", "label"} or leaf.text.casefold() in _NO_NAMES:
+    if set(leaf.own_words) & {"tag", "label"} or leaf.text.casefold() in NO_NAMES:
         return False
     if isinstance(leaf.value, list):
         return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
@@ -194,7 +195,7 @@ def _is_host(leaf: Leaf) -> bool:
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
-    if is_place or leaf.text.casefold() in _NO_NAMES | _KIND_WORDS:
+    if is_place or leaf.text.casefold() in NO_NAMES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -322,7 +323,7 @@ def find_field(
     best = _find_best(kind, given, taken)
     if best is None and field is AlertField.RUNBOOK:
         # A link to a host that the message names leads to the monitored object.
-        names = " ".join(leaf.text for leaf in given if not leaf.is_link).casefold()
+        names = " ".join(leaf.text for leaf in given if "://" not in leaf.text).casefold()
         links = [leaf for leaf in given if leaf.is_link]
         links = [leaf for leaf in links if leaf.text.split("/")[2].casefold() not in names]
         return _find_best(_PROBLEM_LINKS, links, taken)
@@ -436,6 +437,11 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
             if _is_beside_rule(leaf, [*taken, *(each.path for each in leaves)])
         ]
     )
+    if not found:
+        # Several keys have the same value, such as a tag and a field. Metrics rarely have digits.
+        texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
+        repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
+        found = [leaf for leaf in leaves if [leaf.text] == repeated and is_host_name(leaf)]
     if not found and not any(leaf.is_link for leaf in leaves):
         # In messages about URLs, the agent is the location that runs the check.
         found = [

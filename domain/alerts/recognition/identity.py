@@ -60,9 +60,9 @@ _OBJECT_WORDS = parse_word_set(
     "service"
 )
 #: Words of objects that contain other objects.
-_AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of objects that contain other objects or that several problems share.
-_WIDE_WORDS = _AREA_WORDS | parse_word_set("branch ref repository repo")
+_WIDE_WORDS = AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
 #: Kinds of rules that check one object, and words for the places in which they may run.
@@ -279,7 +279,7 @@ def _find_rule_and_objects(
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
     is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
     may_merge_hosts = not (is_alone or specific or text) and all(
-        _AREA_WORDS.intersection(leaf.own_words) for leaf in objects
+        AREA_WORDS.intersection(leaf.own_words) for leaf in objects
     )
     is_sure = is_complete and is_proven and not may_merge_hosts
     return Identity(
@@ -346,8 +346,15 @@ def _find_distinct_text(
         return named[0]
     if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
         return None
-    texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
+    texts = (leaf for leaf in stable if _is_distinct_text(leaf))
     return next((leaf for leaf in texts if leaf != rule), None)
+
+
+def _is_distinct_text(leaf: Leaf) -> bool:
+    """Return whether a text may name the problem. Descriptions without numbers rarely do."""
+    is_listed = any(isinstance(key, int) for key in leaf.path)
+    is_prose = leaf.own_words == ("description",) and _is_fixed(leaf)
+    return leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text and not (is_listed or is_prose)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
@@ -416,7 +423,7 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
         (2, not is_other and ((is_rule and not has_state) or is_id)),
-        (2, own == {"category"} and leaf.thing in _FAULT_WORDS),
+        (2, own == {"category"} and bool(set(leaf.words[-2:]) & _FAULT_WORDS)),
         (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
         (4, not is_other and is_text),

@@ -23,6 +23,7 @@ from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
+    NO_NAMES,
     Confidence,
     FoundLeaf,
     find_affected,
@@ -32,6 +33,7 @@ from domain.alerts.recognition.fields import (
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import (
+    AREA_WORDS,
     Identity,
     find_specific_name,
     identify_item,
@@ -415,8 +417,9 @@ def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str
 
 def _list_candidates(messages: Messages, title: FoundLeaf | None) -> str:
     """Return the values that may name the host as part of a sentence, or an empty text."""
-    leaves = [leaf for leaf in messages.stable_leaves if leaf.text and not leaf.is_about_other]
-    leaves = [leaf for leaf in leaves if title is None or leaf.text != title.leaf.text]
+    others = {*NO_NAMES, title.leaf.text.casefold() if title else "", ""}
+    leaves = [leaf for leaf in messages.stable_leaves if leaf.text.casefold() not in others]
+    leaves = [leaf for leaf in leaves if not (leaf.is_about_other or leaf.thing in AREA_WORDS)]
     hosts = [leaf for leaf in leaves if is_host_name(leaf)]
     found = {leaf.text: leaf for leaf in [*filter(is_object, leaves), *hosts]}
     names = [f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})" for leaf in found.values()]
