@@ -338,7 +338,7 @@ def _find_distinct_text(
 ) -> Leaf | None:
     """Return a value that distinguishes problems if nothing names the object, or None.
 
-    A name or an identifier beside the rule is preferred to a text. Only the recovery proves that a
+    A name or an identifier next to the rule is preferred to a text. Only the recovery proves that a
     text is always the same.
     """
     named = [leaf for leaf in stable if leaf.words in (("name",), ("id",)) and leaf != rule]
