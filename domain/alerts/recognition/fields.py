@@ -301,7 +301,8 @@ _OTHER_LINKS = parse_word_set(
 )
 _PROBLEM_WORDS = parse_word_set(
     "alert alarm incident issue problem finding event action link permalink detail external html "
-    "web url uri href console view dashboard short deep result self"
+    "web url uri href console view dashboard short deep result self "
+    "build run pipeline job workflow"
 )
 
 

@@ -277,7 +277,10 @@ def _find_rule_and_objects(
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
-    is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
+    is_plain_id = rule is not None and rule.words == ("id",)
+    is_proven = messages.has_evidence or not (
+        is_in_array or is_plain_id or _may_be_run(rule, objects)
+    )
     may_merge_hosts = not (is_alone or specific or text) and all(
         AREA_WORDS.intersection(leaf.own_words) for leaf in objects
     )

@@ -253,11 +253,11 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
 
 def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
     """Return the time at which a failed run ended. The problem did not exist before it."""
-    leaves = [leaf for leaf in messages.leaves if leaf.is_top and not leaf.is_about_other]
+    leaves = [leaf for leaf in messages.leaves if not leaf.is_about_other]
+    runs = {leaf.path[:-1] for leaf in leaves if leaf.text.casefold() in FAILURE_WORDS}
     ends = (leaf for leaf in leaves if leaf.is_time and set(leaf.own_words) & _RUN_END_WORDS)
-    end = next(ends, None)
-    is_run = any(leaf.text.casefold() in FAILURE_WORDS for leaf in leaves)
-    if end is None or not is_run:
+    end = next((leaf for leaf in ends if runs and (leaf.is_top or leaf.path[:-1] in runs)), None)
+    if end is None:
         return None
     reason = f"{format_path(end.path)} is the end of the failed run"
     return FoundLeaf(leaf=end, confidence=Confidence.LIKELY, reason=reason)
