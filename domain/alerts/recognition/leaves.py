@@ -72,7 +72,7 @@ _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
 #: `{HOST.NAME}`, and texts for a missing value.
 _NO_VALUE = re.compile(
     r"(?:[^\w${]*(?:\$\{[^}]*\}|\{\{[^}]*\}\}))+\W*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>"
-    r"|n/?a|null|nil|-+|undefined",
+    r"|n/?a|null|nil|-+|undefined|deprecated",
     re.IGNORECASE,
 )
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.

@@ -90,7 +90,7 @@ _CHECKED_THINGS = parse_word_set(
 _MAX_CANDIDATES = 3
 #: Words whose severity depends on the other words of the tool's scale.
 _MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
-_RUN_END_WORDS = {"finished", "completed"}
+_RUN_END_WORDS = {"finished", "completed", "ended"}
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 
 
@@ -133,11 +133,12 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         joins=joins,
     )
     mapping = FieldMapping(paths, rules)
+    shown = mapping.read_fields(messages.firing).get(AlertField.TITLE.value)
     return GuessedMapping(
         mapping=mapping,
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
         questions=(
-            *_list_questions(messages, found, identity, resolution),
+            *_list_questions(messages, found, identity, resolution, shown),
             *([snapshot.question] if snapshot else []),
         ),
     )
@@ -351,8 +352,10 @@ def _list_questions(
     found: Mapping[AlertField, FoundLeaf],
     identity: Identity | None,
     resolution: Resolution | None,
+    shown: object,
 ) -> Iterator[str]:
-    yield from _ask_about_fields(messages, found)
+    """Yield the questions about a proposal. `shown` is the title with its joined values."""
+    yield from _ask_about_fields(messages, found, shown)
     if resolution is not None or AlertField.END_TIME in found:
         yield from _ask_about_rule(messages, resolution)
     elif messages.recovery is None:
@@ -375,12 +378,14 @@ def _list_questions(
     yield from _ask_about_identity(messages, identity, found.get(AlertField.TITLE))
 
 
-def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+def _ask_about_fields(
+    messages: Messages, found: Mapping[AlertField, FoundLeaf], shown: object
+) -> Iterator[str]:
     title, severity = found.get(AlertField.TITLE), found.get(AlertField.SEVERITY)
     if title is None:
         yield f"No field looks like a title. Choose one {_WHERE_TO_CHANGE}."
     elif title.confidence is Confidence.UNSURE:
-        excerpt = format_excerpt(title.leaf.value)
+        excerpt = format_excerpt(shown)
         yield f"Is {excerpt} a good title? Otherwise, choose another one {_WHERE_TO_CHANGE}."
     if severity is not None:
         yield from _ask_about_severity(messages, severity)
