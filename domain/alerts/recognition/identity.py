@@ -59,6 +59,7 @@ _OBJECT_WORDS = parse_word_set(
     "certificate domain originator backup subscriber appliance hypervisor sensor application app "
     "service"
 )
+_ENTITY_WORDS = parse_word_set("entity resource target object asset")
 #: Words of objects that contain other objects.
 AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of objects that contain other objects or that several problems share.
@@ -314,6 +315,11 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
     objects = [leaf for leaf in stable if leaf != rule and is_object(leaf)]
     if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
         objects = others
+    # The identifier of an entity needs no more nested identifiers of what contains the entity.
+    ids = [leaf for leaf in objects if "id" in leaf.own_words]
+    entities = [leaf.depth for leaf in ids if leaf.thing in _ENTITY_WORDS]
+    inner = [leaf for leaf in ids if entities and leaf.depth > min(entities)]
+    objects = [leaf for leaf in objects if leaf not in inner]
     if rule and (has_host or len(objects) > 1):
         # A link without further words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
