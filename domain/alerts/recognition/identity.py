@@ -315,7 +315,7 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
     objects = [leaf for leaf in stable if leaf != rule and is_object(leaf)]
     if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
         objects = others
-    # The identifier of an entity needs no more nested identifiers of what contains the entity.
+    # The identifier of an entity is enough. More nested objects usually contain the entity.
     ids = [leaf for leaf in objects if "id" in leaf.own_words]
     entities = [leaf.depth for leaf in ids if leaf.thing in _ENTITY_WORDS]
     inner = [leaf for leaf in ids if entities and leaf.depth > min(entities)]
