@@ -159,9 +159,8 @@ def _join_values(
     parts = [first, *(find_value(payload, path) for path in join.paths)]
     if as_array:
         return parts
-    return join.separator.join(
-        convert_to_text(part).strip() for part in parts if not is_blank(part)
-    )
+    texts = (convert_to_text(part).strip() for part in parts if not is_blank(part))
+    return join.separator.join(dict.fromkeys(texts))
 
 
 #: Mapping that reads each field from the key with the same name.

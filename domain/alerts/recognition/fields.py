@@ -5,6 +5,7 @@ Each level of nesting and each additional word make a value less likely.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -56,6 +57,7 @@ class FoundLeaf:
 #: Phrases for a title if no other value fits, best first.
 _FALLBACK_TITLES = (
     "alert type|alarm type|problem type|issue type|issue|problem|friendly name|metric name|metric",
+    "finding category|issue category|problem category|alert category|event category",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
     "event type code|event type|type|event|context|headline text",
@@ -77,6 +79,7 @@ LINK_OWNERS = parse_word_set(
 )
 #: Words for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none unknown")
+NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 #: Words of titles that only say that there is a message.
 _GENERIC_WORDS = parse_word_set(
@@ -111,20 +114,22 @@ _UNMARKED_SEVERITIES = parse_word_set("normal default")
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
 #: Kinds of objects whose links may lead to the monitoring tool or to code.
 _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
+_HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
 )
 #: Words that follow the word for a thing in keys for its name.
-_NAMING_WORDS = ("name", "label", "code")
+_NAMING_WORDS = ("name", "label", "code", "ident", "identifier")
+_RULE_NAME_KEYS = tuple((word, "name") for word in ("rule", "alert", "alarm", "check", "policy"))
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
 #: Kinds of objects whose name can also be a word for a state, such as `unreachable`.
 _CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
-#: Kinds of objects with a random name, or with the title of a commit as their name.
-_UNNAMED_THINGS = parse_word_set("run commit")
+#: Kinds of objects with a random name, the title of a commit, or the name of a version of code.
+_UNNAMED_THINGS = parse_word_set("run commit branch ref")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -137,18 +142,22 @@ def _is_text(leaf: Leaf) -> bool:
 
 def _is_name(leaf: Leaf) -> bool:
     """Return whether a value is a name, or an array of names."""
-    if set(leaf.own_words) & {"tag", "label"}:
+    if set(leaf.own_words) & {"tag", "label"} or leaf.text.casefold() in NO_NAMES:
         return False
     if isinstance(leaf.value, list):
         return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
     return _is_text(leaf) and "\n" not in leaf.text
 
 
+def _is_service(leaf: Leaf) -> bool:
+    return _is_name(leaf) and not leaf.is_resource_path
+
+
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
     is_name = leaf.own_words[-1:] == ("name",) and leaf.thing in _CHECKING_WORDS
     is_other = (is_plain_state(leaf.text) and not is_name) or leaf.thing in _UNNAMED_THINGS
-    is_other |= _GENERIC_WORDS.issuperset(split_words(leaf.text))
+    is_other |= leaf.is_resource_path or _GENERIC_WORDS.issuperset(split_words(leaf.text))
     return has_letter and _is_text(leaf) and not is_other
 
 
@@ -186,7 +195,7 @@ def _is_host(leaf: Leaf) -> bool:
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
-    if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
+    if is_place or leaf.text.casefold() in NO_NAMES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -226,8 +235,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
         "endpoint|asset|station|terminal|equipment|appliance|gateway|router|sensor|"
-        "device id|serial|serial number|instance id|host id|node id|server id|resource id|arn|crn|"
-        "urn|server url|host url",
+        "ident|entity id|device id|serial|serial number|instance id|host id|node id|server id|"
+        "resource id|arn|crn|urn|server url|host url",
         is_name=True,
         fits=_is_host,
     ),
@@ -245,7 +254,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.DESCRIPTION: FieldKind(
         phrases="description|long description|details|detail|long message|message|body|output|"
-        "plugin output|reason|summary|msg|text|full message|error message|error|info|note|comment",
+        "plugin output|reason|summary|msg|text|explanation|full message|error message|error|info|"
+        "note|comment",
         fits=_is_text,
     ),
     AlertField.START_TIME: FieldKind(
@@ -264,7 +274,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="service|app|application|component|job|system|project|namespace|cluster|"
         "repository|repo",
         is_name=True,
-        fits=_is_name,
+        fits=_is_service,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
         phrases="monitoring tool|tool|monitoring system", fits=_is_name
@@ -279,6 +289,27 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_link,
     ),
 }
+#: Links to the problem in the tool, which are used if there is no link to a runbook.
+_PROBLEM_LINKS = FieldKind(
+    phrases="permalink|html url|web url|external url|external uri|url|uri|link|href|short link|"
+    "console|deep link",
+    fits=lambda leaf: leaf.is_link and _is_problem_link(leaf),
+)
+_PROBLEM_OWNERS = parse_word_set("alert alarm incident issue problem finding external permalink")
+_OTHER_LINKS = parse_word_set(
+    "edit silence mute ack acknowledge snooze unsubscribe api icon image logo picture chart"
+)
+_PROBLEM_WORDS = parse_word_set(
+    "alert alarm incident issue problem finding event action link permalink detail external html "
+    "web url uri href console view dashboard short deep result self "
+    "build run pipeline job workflow"
+)
+
+
+def _is_problem_link(leaf: Leaf) -> bool:
+    """Return whether a link leads to a problem, and not to an object or to the tool's interface."""
+    words, own = set(leaf.words) - _PROBLEM_WORDS, set(leaf.own_words)
+    return not words or bool(own & _PROBLEM_OWNERS and not own & _OTHER_LINKS)
 
 
 def find_field(
@@ -287,7 +318,16 @@ def find_field(
     """Return the value that fits a field best, or None."""
     kind = FIELD_KINDS[field]
     given = list(leaves)
+    if field is AlertField.TITLE:
+        paths = [leaf.path for leaf in given]
+        given = [leaf for leaf in given if not _is_beside_rule(leaf, paths)]
     best = _find_best(kind, given, taken)
+    if best is None and field is AlertField.RUNBOOK:
+        # A link to a host that the message names leads to the monitored object.
+        names = " ".join(leaf.text for leaf in given if "://" not in leaf.text).casefold()
+        links = [leaf for leaf in given if leaf.is_link]
+        links = [leaf for leaf in links if leaf.text.split("/")[2].casefold() not in names]
+        return _find_best(_PROBLEM_LINKS, links, taken)
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
@@ -301,7 +341,7 @@ def find_field(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_problem_text, _is_short_text, _is_own_title)
+                    for fits in (_is_problem_text, _is_short_text, _is_own_title, _is_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
@@ -347,6 +387,21 @@ def _list_values(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
+def is_host_name(leaf: Leaf) -> bool:
+    """Return whether a text looks like the name of a host, and its key does not name a problem."""
+    is_other = leaf.thing in _NOT_AFFECTED or set(leaf.own_words) & _IDENTIFIER_WORDS
+    return bool(_HOST_NAME.fullmatch(leaf.text)) and not (is_other or leaf.is_time)
+
+
+def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
+    """Return whether a plain name is probably an object, because another key names the rule."""
+    is_plain = leaf.own_words == ("name",) and not set(leaf.words[:-1]) - _KIND_WORDS
+    if not is_plain or " " in leaf.text or not _is_host(leaf):
+        return False
+    beside = (path for path in paths if path[:-1] == leaf.path[:-1])
+    return any(split_words(str(path[-1])) in _RULE_NAME_KEYS for path in beside)
+
+
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the affected object, or None.
 
@@ -374,7 +429,20 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and leaf.path not in taken
         and _is_host(leaf)
     ]
-    found = affected or found
+    found = (
+        affected
+        or found
+        or [
+            leaf
+            for leaf in leaves
+            if _is_beside_rule(leaf, [*taken, *(each.path for each in leaves)])
+        ]
+    )
+    if not found:
+        # Several keys have the same value, such as a tag and a field. Metrics rarely have digits.
+        texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
+        repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
+        found = [leaf for leaf in leaves if [leaf.text] == repeated and is_host_name(leaf)]
     if not found and not any(leaf.is_link for leaf in leaves):
         # In messages about URLs, the agent is the location that runs the check.
         found = [
@@ -389,7 +457,7 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
     is_only = all(each is leaf or each.depth > leaf.depth for each in found)
     return FoundLeaf(
         leaf=leaf,
-        confidence=Confidence.LIKELY if is_only else Confidence.UNSURE,
+        confidence=Confidence.LIKELY if is_only and leaf.words != ("name",) else Confidence.UNSURE,
         reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
     )
 
@@ -433,7 +501,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
         if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
-            more = len(own - set(wanted) - {"name"})
+            more = len(own - set(wanted) - {"name", "display", "friendly"})
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more - bonus)
     if leaf.is_top and leaf.own_words in {(each,) for each in kind.exact.split()}:
         costs.append(_EXACT_COST)

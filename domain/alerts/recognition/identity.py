@@ -43,7 +43,7 @@ _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding
 _CODE_WORDS = parse_word_set("commit branch build deploy")
 #: Words of keys for a kind. Such a value names the rule only if no other value does.
 _ALERT_TYPE_KEYS = ({"alert", "type"}, {"alarm", "type"}, {"event", "type"})
-_KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"})
+_KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"}, {"category"})
 _OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
 #: Words of keys for credentials, and words that make the word `key` the name of a credential.
 _SECRET_WORDS = parse_word_set(
@@ -51,18 +51,19 @@ _SECRET_WORDS = parse_word_set(
 )
 _SECRET_KEY_WORDS = parse_word_set("api access auth routing integration license private signing")
 _OBJECT_WORDS = parse_word_set(
-    "host hostname queue instance node server machine device entity resource pod target address ip "
-    "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
-    "namespace object site location asset website domain database queue endpoint cpu project "
+    "host hostname ident queue instance node server machine device entity resource pod target "
+    "address ip fqdn url interface disk mount mountpoint filesystem container vm cluster region "
+    "zone namespace object site location asset website domain database queue endpoint cpu project "
     "repository repo branch ref workspace dataset table column bucket volume topic broker ap "
     "switch router gateway agent probe replica workload share pool datastore vm unit tunnel peer "
     "certificate domain originator backup subscriber appliance hypervisor sensor application app "
     "service"
 )
+_ENTITY_WORDS = parse_word_set("entity resource target object asset")
 #: Words of objects that contain other objects.
-_AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of objects that contain other objects or that several problems share.
-_WIDE_WORDS = _AREA_WORDS | parse_word_set("branch ref repository repo")
+_WIDE_WORDS = AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
 #: Kinds of rules that check one object, and words for the places in which they may run.
@@ -173,15 +174,12 @@ def _find_alert_id(
     found = []
     state = propose_resolution(messages) if messages.recovery is not None else None
     for leaf in stable:
-        qualifiers = set(leaf.words) - _ID_WORDS - {"url"}
+        is_path = leaf.is_resource_path and leaf.own_words == ("name",)
+        qualifiers = set(leaf.words) - _ID_WORDS - {"url", "name" * is_path}
         own = set(leaf.own_words)
         is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.has_evidence)
-        is_id = bool(own & _ID_WORDS) or leaf.is_uuid
-        if (
-            not (is_id or is_link)
-            or qualifiers & _RULE_WORDS - _ALERT_WORDS
-            or qualifiers & _OBJECT_WORDS
-        ):
+        is_id = bool(own & _ID_WORDS) or leaf.is_uuid or is_path
+        if not (is_id or is_link) or qualifiers & (_RULE_WORDS - _ALERT_WORDS | _OBJECT_WORDS):
             continue
         is_of_rule = bool(qualifiers & _RULE_WORDS) and _is_word(leaf)
         if set(leaf.words[-2:]) & _ALERT_WORDS and not is_of_rule:
@@ -191,7 +189,7 @@ def _find_alert_id(
         elif (
             messages.has_evidence
             and qualifiers <= _OCCURRENCE_WORDS
-            and (_looks_random(leaf) or _is_beside(leaf, state))
+            and (_looks_random(leaf) or _is_beside(leaf, state, messages))
         ):
             found.append((leaf.depth + 2, leaf))
     if not found:
@@ -224,19 +222,23 @@ def _list_joined(
     if _looks_random(leaf):
         # A definition of alerts can have a generated identifier, too.
         return [each.path for each in hosts if is_alert]
-    named = [each for each in stable if _is_object(each) and not each.is_link]
+    named = [each for each in stable if is_object(each) and not each.is_link]
     objects = _drop_repeated(hosts, named if messages.has_evidence else [])
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
-def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
-    """Return whether a nested identifier belongs to the object whose state resolves the alert."""
-    return bool(state and len(leaf.path) > 1 and leaf.path[:-1] == state.rule.path[:-1])
+def _is_beside(leaf: Leaf, state: Resolution | None, messages: Messages) -> bool:
+    """Return whether an identifier belongs to the object whose state resolves the alert.
+
+    At the top level, the repeat must contain the same identifier.
+    """
+    is_evident = len(leaf.path) > 1 or messages.repeat is not None
+    return bool(state and is_evident and leaf.path[:-1] == state.rule.path[:-1])
 
 
 def _looks_random(leaf: Leaf) -> bool:
     """Return whether an identifier seems to be generated, unlike a name or a small number."""
-    text = str(leaf.value)
+    text = leaf.text.rpartition("/")[2] if leaf.is_resource_path else str(leaf.value)
     has_digits = any(each.isdigit() for each in text)
     has_word = any(len(part) > 3 and part.isalpha() for part in _PARTS.split(text))  # noqa: PLR2004
     is_long = len(text) >= 8 and has_digits and " " not in text  # noqa: PLR2004
@@ -255,7 +257,9 @@ def _find_rule_and_objects(
     specific = find_specific_name(rule, stable)
     is_distinct = bool(hosts or objects or specific) or rule is None
     text = None if is_distinct else _find_distinct_text(stable, messages, rule)
-    rules = [leaf for leaf in (rule, specific, text) if leaf is not None]
+    # Without a rule, an identifier of the problem distinguishes the problems of an object.
+    problem = None if rule else next(filter(_is_problem_id, stable), None)
+    rules = [leaf for leaf in (rule, specific, text, problem) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
@@ -274,15 +278,25 @@ def _find_rule_and_objects(
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
-    is_proven = messages.has_evidence or not (is_in_array or _may_be_run(rule, objects))
-    confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
+    is_plain_id = rule is not None and rule.words == ("id",)
+    is_proven = messages.has_evidence or not (
+        is_in_array or is_plain_id or _may_be_run(rule, objects)
+    )
+    may_merge_hosts = not (is_alone or specific or text) and all(
+        AREA_WORDS.intersection(leaf.own_words) for leaf in objects
+    )
+    is_sure = is_complete and is_proven and not may_merge_hosts
     return Identity(
         paths=paths,
-        confidence=confidence,
+        confidence=messages.confidence if is_sure else Confidence.UNSURE,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=not (is_alone or specific or text)
-        and all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
+        may_merge_hosts=may_merge_hosts,
     )
+
+
+def _is_problem_id(leaf: Leaf) -> bool:
+    is_id = bool(set(leaf.own_words) & _ID_WORDS) or leaf.is_resource_path
+    return is_id and leaf.thing in _FAULT_WORDS and len(leaf.path) > 1
 
 
 def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
@@ -298,9 +312,14 @@ def _is_check(rule: Leaf | None) -> bool:
 
 
 def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) -> list[Leaf]:
-    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    objects = [leaf for leaf in stable if leaf != rule and is_object(leaf)]
     if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
         objects = others
+    # The identifier of an entity is enough. More nested objects usually contain the entity.
+    ids = [leaf for leaf in objects if "id" in leaf.own_words]
+    entities = [leaf.depth for leaf in ids if leaf.thing in _ENTITY_WORDS]
+    inner = [leaf for leaf in ids if entities and leaf.depth > min(entities)]
+    objects = [leaf for leaf in objects if leaf not in inner]
     if rule and (has_host or len(objects) > 1):
         # A link without further words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
@@ -326,14 +345,25 @@ def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Le
 def _find_distinct_text(
     stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
 ) -> Leaf | None:
-    """Return a text that distinguishes problems if nothing names the object, or None.
+    """Return a value that distinguishes problems if nothing names the object, or None.
 
-    The recovery must have the same text.
+    A name or an identifier next to the rule is preferred to a text. Only the recovery proves that a
+    text is always the same.
     """
+    named = [leaf for leaf in stable if leaf.words in (("name",), ("id",)) and leaf != rule]
+    if named and messages.has_evidence:
+        return named[0]
     if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
         return None
-    texts = (leaf for leaf in stable if leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
+    texts = (leaf for leaf in stable if _is_distinct_text(leaf))
     return next((leaf for leaf in texts if leaf != rule), None)
+
+
+def _is_distinct_text(leaf: Leaf) -> bool:
+    """Return whether a text may name the problem. Descriptions without numbers rarely do."""
+    is_listed = any(isinstance(key, int) for key in leaf.path)
+    is_prose = leaf.own_words == ("description",) and _is_fixed(leaf)
+    return leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text and not (is_listed or is_prose)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
@@ -352,7 +382,7 @@ def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
     known = filter(_is_identifier, messages.without_recovery.stable_leaves)
     ids = [leaf for leaf in known if "id" in leaf.own_words]
     items = [leaf for leaf in ids if leaf.path[0] == snapshot.added]
-    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and _is_object(leaf)]
+    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and is_object(leaf)]
     if not items:
         return None
     paths = [min(each, key=lambda leaf: leaf.depth).path for each in (items, objects) if each]
@@ -397,11 +427,12 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
     is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
-    is_other = _is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
+    is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
     costs = (
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
         (2, not is_other and ((is_rule and not has_state) or is_id)),
+        (2, own == {"category"} and bool(set(leaf.words[-2:]) & _FAULT_WORDS)),
         (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
         (4, not is_other and is_text),
@@ -422,7 +453,8 @@ def _is_fixed(leaf: Leaf) -> bool:
     return not any(each.isdigit() for each in leaf.text) and not find_state_in_sentence(leaf.text)
 
 
-def _is_object(leaf: Leaf) -> bool:
+def is_object(leaf: Leaf) -> bool:
+    """Return whether a value names or identifies an object, such as a host."""
     words = leaf.words[-2:]
     if (
         "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
@@ -443,10 +475,10 @@ def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
     Identifiers of alerts are excluded, because they can differ between messages. The result is
     empty if only an object is named.
     """
-    named = [leaf for leaf in leaves if _is_object(leaf) or _is_rule(leaf)]
+    named = [leaf for leaf in leaves if is_object(leaf) or _is_rule(leaf)]
     named = [leaf for leaf in named if _is_name_of_subject(leaf)]
-    objects = [leaf for leaf in named if _is_object(leaf)]
-    rules = [leaf for leaf in named if not _is_object(leaf)]
+    objects = [leaf for leaf in named if is_object(leaf)]
+    rules = [leaf for leaf in named if not is_object(leaf)]
     texts = [leaf for leaf in leaves if leaf.own_words[-1:] in _TEXT_KEYS and leaf.text]
     return [*objects, *(rules or texts)] if rules or texts else []
 

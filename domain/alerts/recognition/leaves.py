@@ -36,6 +36,8 @@ _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
 )
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
+#: Keys of the value of a pair, as in `{"key": "host.name", "value": {"stringValue": "web-1"}}`.
+_VALUE_KEYS = {("value",), *((each, "value") for each in ("string", "int", "double", "array"))}
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
     "started start fired triggered opened created occurred updated received issued executed "
@@ -61,13 +63,16 @@ FORMER_WORDS = parse_word_set(
 _ADDRESSABLE_WORDS = parse_word_set("client source origin sender")
 _ADDRESS_KEYS = tuple((word,) for word in ("address", "ip", "hostname", "fqdn"))
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+#: Beginnings of the paths of resources, and the number of slashes in other paths.
+_PATH_STARTS = ("//", "urn:", "arn:", "crn:")
+_MIN_SLASHES = 3
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
 #: Texts that only consist of placeholders that a sender has not replaced, such as `${host}` or
 #: `{HOST.NAME}`, and texts for a missing value.
 _NO_VALUE = re.compile(
     r"(?:[^\w${]*(?:\$\{[^}]*\}|\{\{[^}]*\}\}))+\W*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>"
-    r"|n/?a|null|nil|-+|undefined",
+    r"|n/?a|null|nil|-+|undefined|deprecated",
     re.IGNORECASE,
 )
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.
@@ -142,6 +147,12 @@ class Leaf:
         return bool(_LINK.match(self.text))
 
     @property
+    def is_resource_path(self) -> bool:
+        """True if the value is the path or the name of a resource, such as `urn:host:1`."""
+        is_path = self.text.startswith(_PATH_STARTS) or self.text.count("/") >= _MIN_SLASHES
+        return is_path and " " not in self.text and not self.is_link
+
+    @property
     def is_uuid(self) -> bool:
         """True if the value is a UUID."""
         return bool(_UUID.fullmatch(self.text))
@@ -205,10 +216,10 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         own = split_words(keys[-1])
         if len(path) > wrappers + 1 or not set(own) <= _PROPERTY_WORDS:
             keys = keys[wrappers:] or keys
-        words = [word for key in keys for word in _drop_fillers(split_words(key))]
-        if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
+        while own in _VALUE_KEYS and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
             # The parent key names the value.
-            words, own = words[:-1], split_words(keys[-2])
+            keys, own = keys[:-1], split_words(keys[-2])
+        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         named = tuple(words) or own
         found.append(Leaf(path=path, value=value, own_words=own, words=named, wrappers=wrappers))
     machines = {leaf.path[:-1] for leaf in found if leaf.own_words in _ADDRESS_KEYS and leaf.text}

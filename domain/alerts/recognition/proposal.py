@@ -23,17 +23,21 @@ from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
+    NO_NAMES,
     Confidence,
     FoundLeaf,
     find_affected,
     find_field,
     is_code,
+    is_host_name,
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import (
+    AREA_WORDS,
     Identity,
     find_specific_name,
     identify_item,
+    is_object,
     propose_identity,
 )
 from domain.alerts.recognition.key_words import parse_word_set
@@ -82,6 +86,11 @@ _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
+#: Maximum number of values that a question names.
+_MAX_CANDIDATES = 3
+#: Words whose severity depends on the other words of the tool's scale.
+_MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
+_RUN_END_WORDS = {"finished", "completed", "ended"}
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 
 
@@ -124,11 +133,12 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         joins=joins,
     )
     mapping = FieldMapping(paths, rules)
+    shown = mapping.read_fields(messages.firing).get(AlertField.TITLE.value)
     return GuessedMapping(
         mapping=mapping,
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
         questions=(
-            *_list_questions(messages, found, identity, resolution),
+            *_list_questions(messages, found, identity, resolution, shown),
             *([snapshot.question] if snapshot else []),
         ),
     )
@@ -182,11 +192,13 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
             found = _find_end(messages, taken)
         elif field is AlertField.TITLE:
             found = _find_title(messages, taken)
+        elif field is AlertField.START_TIME:
+            found = _find_end_of_run(messages) or find_field(field, messages.leaves, taken)
         else:
             found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
-            texts |= {found.leaf.text} - {""}
+            texts |= {found.leaf.text} - {""} if field is not AlertField.RUNBOOK else set()
             has_host |= field is AlertField.HOSTS
             yield field, found
     named = [leaf for leaf in messages.leaves if leaf.text not in texts]
@@ -238,6 +250,18 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
     """Return whether a message is in the product's format, where an end time resolves the alert."""
     own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
     return len(own) >= _MIN_OWN_FIELDS
+
+
+def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
+    """Return the time at which a failed run ended. The problem did not exist before it."""
+    leaves = [leaf for leaf in messages.leaves if not leaf.is_about_other]
+    runs = {leaf.path[:-1] for leaf in leaves if leaf.text.casefold() in FAILURE_WORDS}
+    ends = (leaf for leaf in leaves if leaf.is_time and set(leaf.own_words) & _RUN_END_WORDS)
+    end = next((leaf for leaf in ends if runs and (leaf.is_top or leaf.path[:-1] in runs)), None)
+    if end is None:
+        return None
+    reason = f"{format_path(end.path)} is the end of the failed run"
+    return FoundLeaf(leaf=end, confidence=Confidence.LIKELY, reason=reason)
 
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
@@ -328,8 +352,10 @@ def _list_questions(
     found: Mapping[AlertField, FoundLeaf],
     identity: Identity | None,
     resolution: Resolution | None,
+    shown: object,
 ) -> Iterator[str]:
-    yield from _ask_about_fields(messages, found)
+    """Yield the questions about a proposal. `shown` is the title with its joined values."""
+    yield from _ask_about_fields(messages, found, shown)
     if resolution is not None or AlertField.END_TIME in found:
         yield from _ask_about_rule(messages, resolution)
     elif messages.recovery is None:
@@ -349,29 +375,63 @@ def _list_questions(
             "Is end_time the end of the problem? It has a value although the problem is not over, "
             f"so it can resolve alerts immediately. Choose another end time {_WHERE_TO_CHANGE}."
         )
-    yield from _ask_about_identity(messages, identity)
+    yield from _ask_about_identity(messages, identity, found.get(AlertField.TITLE))
 
 
-def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+def _ask_about_fields(
+    messages: Messages, found: Mapping[AlertField, FoundLeaf], shown: object
+) -> Iterator[str]:
     title, severity = found.get(AlertField.TITLE), found.get(AlertField.SEVERITY)
     if title is None:
         yield f"No field looks like a title. Choose one {_WHERE_TO_CHANGE}."
     elif title.confidence is Confidence.UNSURE:
-        excerpt = format_excerpt(title.leaf.value)
+        excerpt = format_excerpt(shown)
         yield f"Is {excerpt} a good title? Otherwise, choose another one {_WHERE_TO_CHANGE}."
-    if severity is not None and severity.confidence is Confidence.UNSURE:
-        path = format_path(severity.leaf.path)
-        yield (
-            f"How severe is “{severity.leaf.value}”? Tools use different scales for {path}. Check "
-            f"the severity words, or change them {_WHERE_TO_CHANGE}."
-        )
-    yield from _ask_about_host(found)
+    if severity is not None:
+        yield from _ask_about_severity(messages, severity)
+    yield from _ask_about_host(messages, found)
     for leaf in messages.leaves:
-        if set(leaf.own_words) & _SECRET_WORDS and leaf.text:
+        own = set(leaf.own_words)
+        if leaf.text and (own & _SECRET_WORDS or (own & {"private", "api"} and "key" in own)):
             yield f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
 
 
-def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str]:
+    path, value = severity.leaf.path, severity.leaf.value
+    given = [find_value(each, path) for each in (messages.firing, *messages.others)]
+    words = (normalize_word(each) for each in given if isinstance(each, str | int))
+    quoted = " and ".join(dict.fromkeys(f"“{word}”" for word in words if is_rule_word(word)))
+    if normalize_word(value).isdecimal():
+        yield (
+            f"How severe is {quoted}? On some scales 1 is the highest number, and on others the "
+            f"lowest. Other numbers of {format_path(path)} are critical until you add a severity "
+            f"for each of them {_WHERE_TO_CHANGE}."
+        )
+    elif severity.confidence is Confidence.UNSURE:
+        yield (
+            f"How severe is “{value}”? Tools use different scales for {format_path(path)}. Check "
+            f"the severity words, or change them {_WHERE_TO_CHANGE}."
+        )
+    elif (word := normalize_word(value)) in _MIDDLE_SEVERITIES:
+        yield (
+            f"How severe is “{value}”? It opens alerts with {propose_word_severity(word)} "
+            "severity. Some tools use it for more severe problems. Check the severity words, or "
+            f"change them {_WHERE_TO_CHANGE}."
+        )
+
+
+def _list_candidates(messages: Messages, title: FoundLeaf | None) -> str:
+    """Return the values that may name the host as part of a sentence, or an empty text."""
+    others = {*NO_NAMES, title.leaf.text.casefold() if title else "", ""}
+    leaves = [leaf for leaf in messages.stable_leaves if leaf.text.casefold() not in others]
+    leaves = [leaf for leaf in leaves if not (leaf.is_about_other or leaf.thing in AREA_WORDS)]
+    hosts = [leaf for leaf in leaves if is_host_name(leaf)]
+    found = {leaf.text: leaf for leaf in [*filter(is_object, leaves), *hosts]}
+    names = [f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})" for leaf in found.values()]
+    return f"for example {' or '.join(names[:_MAX_CANDIDATES])}, " if names else ""
+
+
+def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
     """Ask for the affected object, unless the title is the name of a check."""
     host, title = found.get(AlertField.HOSTS), found.get(AlertField.TITLE)
     if host is not None and host.confidence is Confidence.UNSURE:
@@ -382,8 +442,9 @@ def _ask_about_host(found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
         )
     is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
     if host is None and AlertField.SERVICE not in found and not is_named:
+        which = _list_candidates(messages, title)
         yield (
-            "No value is clearly the affected host or service. If one is, choose it "
+            f"No value is clearly the affected host or service. If one is, {which}choose it "
             f"{_WHERE_TO_CHANGE}."
         )
 
@@ -399,7 +460,9 @@ def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterat
     yield f"Is the alert over if {resolution.rule.sentence}? {other_way}"
 
 
-def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterator[str]:
+def _ask_about_identity(
+    messages: Messages, identity: Identity | None, title: FoundLeaf | None
+) -> Iterator[str]:
     if identity is not None and identity.is_partial:
         yield (
             "No value identifies the alert in all of its messages. The recovery has another "
@@ -413,10 +476,11 @@ def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterat
         )
     elif identity.may_merge_hosts:
         compare = "" if messages.repeat else "Paste another message about the same problem. "
+        which = _list_candidates(messages, title)
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. {compare}If a value names them, add it to the fingerprint "
-            f"{_WHERE_TO_CHANGE}."
+            f"one alert. {compare}If a value names them, {which}choose it for the host, "
+            f"and add it to the fingerprint, {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
         other_way = "Paste another message about the same problem, or its recovery, to check it."

@@ -38,7 +38,7 @@ _STATE_KEYS = {
     "conclusion": 11,
     **dict.fromkeys(("transition", "health"), 9),
     **dict.fromkeys(("action", "event", "notification"), 7),
-    **dict.fromkeys(("condition", "result", "outcome", "phase"), 6),
+    **dict.fromkeys(("condition", "result", "outcome", "phase", "current"), 6),
     **dict.fromkeys(("type", "kind", "trigger"), 4),
     "value": 3,
     **dict.fromkeys(("level", "severity", "priority", "color"), 2),

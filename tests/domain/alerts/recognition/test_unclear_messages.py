@@ -232,3 +232,74 @@ def test_objects_with_one_key_are_the_fields_of_one_object() -> None:
     assert len(remove_value(changed, path)["properties"]) == 2
     same = {"properties": [{"name": "web-1"}, {"name": "web-2"}]}
     assert find_value(same, ("properties", "name")) is None
+
+
+def test_a_rule_and_an_area_are_never_sure_and_the_question_names_a_possible_host() -> None:
+    payload = {"rule_id": 37, "rule_name": "Disk is full", "cluster": "eu-1", "worker": "pay-01"}
+    for others in ({}, {"repeat": payload}, {"repeat": payload, "recovery": payload}):
+        guessed = guess_mapping(Messages(firing=payload, **others))
+        (found,) = [each for each in guessed.findings if each.field is AlertField.FINGERPRINT]
+        assert found.confidence == "unsure"
+        assert "worker (“pay-01”)" in " ".join(guessed.questions)
+
+
+@pytest.mark.parametrize("word", ["Default", "n/a", "GLOBAL", "main"])
+def test_a_placeholder_is_no_name(word: str) -> None:
+    mapping = guess_mapping(Messages(firing=_build(host=None, dataset=word, cluster=word))).mapping
+    assert not {AlertField.HOSTS, AlertField.SERVICE} & mapping.paths.keys()
+
+
+def test_typed_values_of_labels_are_read_like_plain_values() -> None:
+    labels = [
+        {"key": "host.name", "value": {"stringValue": "web-1"}},
+        {"key": "severity", "value": {"stringValue": "high"}},
+        {"key": "pods", "value": {"arrayValue": {"values": [{"stringValue": "p-1"}]}}},
+    ]
+    payload = {"title": "CPU is high", "labels": labels}
+    alert = _read(payload, guess_mapping(Messages(firing=payload)).mapping)
+    assert (alert.hosts, alert.severity) == (("web-1",), Severity.HIGH)
+
+
+@pytest.mark.parametrize("value", [1, 3, "2"])
+def test_a_number_as_severity_is_asked_about_with_the_numbers_of_all_messages(
+    value: object,
+) -> None:
+    messages = Messages(firing=_build(severity=value), recovery=_build(severity=9))
+    asked = " ".join(guess_mapping(messages).questions)
+    assert f"How severe is “{value}” and “9”?" in asked
+    assert "Other numbers of severity are critical" in asked
+
+
+@pytest.mark.parametrize(
+    ("more", "link"),
+    [
+        ({"issue": {"url": "https://tool.example/i/1"}}, "https://tool.example/i/1"),
+        ({"actions": [{"url": "https://tool.example/m/1"}]}, "https://tool.example/m/1"),
+        ({"finding": {"externalUri": "https://tool.example/f/1"}}, "https://tool.example/f/1"),
+        ({"permalink": "https://tool.example/p/1"}, "https://tool.example/p/1"),
+        ({"url": "https://shop.example/health", "check": "shop.example"}, None),
+        ({"callback_url": "https://tool.example/hook"}, None),
+        ({"silence_alert_url": "https://tool.example/silence"}, None),
+    ],
+)
+def test_the_link_to_the_problem_is_read_and_other_links_are_not(
+    more: dict[str, Any], link: str | None
+) -> None:
+    payload = _build(**more)
+    assert _read(payload, guess_mapping(Messages(firing=payload)).mapping).runbook == link
+
+
+def test_a_path_is_no_title_and_the_kind_of_a_problem_distinguishes_it() -> None:
+    finding = {"name": "orgs/1/sources/2/findings/cea981dd34", "category": "OPEN_PORT"}
+    one = {"finding": {**finding, "resourceName": "//cloud.example/hosts/web/1"}}
+    other = {"finding": {**one["finding"], "category": "WEAK_KEY"}}
+    mapping = guess_mapping(Messages(firing=one)).mapping
+    assert _read(one, mapping).title == "OPEN_PORT"
+    assert _read(one, mapping).fingerprint != _read(other, mapping).fingerprint
+
+
+def test_a_failed_run_starts_the_alert_when_it_ends() -> None:
+    times = {"started_at": "2026-11-28T10:00:00Z", "finished_at": "2026-11-28T10:30:00Z"}
+    payload = {"project": "shop", "result": "failed", **times}
+    alert = _read(payload, guess_mapping(Messages(firing=payload)).mapping)
+    assert (alert.started_at, alert.ended_at) == (datetime(2026, 11, 28, 10, 30, tzinfo=UTC), None)
