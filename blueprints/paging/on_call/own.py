@@ -37,19 +37,21 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
-from web.pages.list_query import get_list_query
+from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _SHOWN_WEEKS = 6
-_ABSENCE_QUERY = AbsenceQuery(per_page=100, order_by="starts_at", sort="asc")
 
 
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
     """Show who is on call in all schedules, and the user's shifts, pages and contacts."""
-    get_list_query()
+    get_list_query("page")
+    part = get_requested_part(order_by="starts_at")
+    number = part.offset // part.size + 1
+    query = AbsenceQuery(per_page=part.size, page=number, order_by="starts_at", sort="asc")
     work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
     searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
@@ -62,7 +64,7 @@ def index() -> ResponseReturnValue:
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
-        absences=absences.list_absences(work, _ABSENCE_QUERY).items,
+        absences=build_numbered_links(absences.list_absences(work, query), part),
         calendars=absences.list_own_calendars(work, OffsetQuery()).items,
         contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work),

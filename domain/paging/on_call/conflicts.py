@@ -147,7 +147,8 @@ def _notify_of_conflicts(
             work.session.add(row)
         elif is_soon and row.reminded_at is None:
             soon.append(each)
-        row.ends_at = max(row.ends_at, each.ends_at)
+        # A part that is solved now is a new conflict if it returns.
+        row.ends_at = each.ends_at
         row.reminded_at = row.reminded_at or (now if is_soon else None)
     work.session.flush()
     for some, is_reminder in ((new, False), (soon, True)):

@@ -151,7 +151,7 @@ def _store_response(
     row.refreshed_at, row.last_error, row.failures = now, None, 0
     if content is not None:
         row.etag, row.last_modified = (
-            each if each and len(each) <= _MAX_VALIDATOR_LENGTH else None
+            each if each and len(each) <= _MAX_VALIDATOR_LENGTH and each.isprintable() else None
             for each in (fetched.etag, fetched.last_modified)
         )
         store_calendar_events(row, content, time_zone, session=session, now=now)

@@ -212,3 +212,11 @@ def test_a_file_is_read_once_for_three_years(shop: Escalated, server: Server) ->
     assert (made.host, made.event_count, made.next_refresh_at) == (None, 4, None)
     refresh(shop, server, 100 * HOUR)
     assert len(starts(shop)) == 4
+
+
+def test_unusual_validators_are_not_stored(shop: Escalated, server: Server) -> None:
+    server.respond(200, ETag='"a\0b"', Last_Modified="x" * 300)
+    add(shop, server.receiver.url)
+    row = refresh(shop, server, timedelta(0))
+    assert (row.last_error, row.etag, row.last_modified) == (None, None, None)
+    assert starts(shop) == ["03-10 00:00"]
