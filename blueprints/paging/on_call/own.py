@@ -105,8 +105,10 @@ def end_calendar() -> ResponseReturnValue:
 @sign_in_required
 def new_absence() -> ResponseReturnValue:
     """Add a period in which the user is absent."""
-    form = AbsenceForm(time_zone=get_current_user().time_zone)
-    if form.run_if_valid(lambda: absences.create_absence(get_unit_of_work(), form.entered_absence)):
+    form, zone = AbsenceForm(), get_current_user().time_zone
+    if form.run_if_valid(
+        lambda: absences.create_absence(get_unit_of_work(), form.build_absence(zone))
+    ):
         flash("Absence added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
     return render_form_page("on_call/absence_form.html", form)

@@ -17,7 +17,7 @@ from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.core.types.base import ListPage, OffsetQuery
-from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.paging.on_call.absence_types import (
     AbsenceQuery,
     ImportedCalendar,
@@ -26,7 +26,11 @@ from domain.paging.on_call.absence_types import (
     OnCallAbsence,
     OnCallHoliday,
 )
-from domain.paging.on_call.imported_calendars import read_calendar_file, store_calendar_events
+from domain.paging.on_call.imported_calendars import (
+    FILE_PERIOD,
+    read_events,
+    store_calendar_events,
+)
 from domain.paging.on_call.schedules import get_schedule_row
 from domain.paging.on_call.types import check_period, check_period_not_over
 from domain.projects.views import ProjectOrGroup
@@ -224,19 +228,21 @@ def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarR
 def _create_calendar(
     work: UnitOfWork, new: NewImportedCalendar, owner: Mapping[str, Any], time_zone: str
 ) -> CalendarRow:
-    url, content = _parse_calendar_url(new.url) if new.url else None, None
-    if url is None:
+    url, host = _parse_calendar_url(new.url) if new.url else ("", None)
+    content = None
+    if not url:
         release_locks(work.session)  # reading a file takes up to several seconds
-        content = read_calendar_file(
-            new.content.encode(), time_zone, is_of_user="user_id" in owner, now=work.now
+        until, is_of_user = work.now + FILE_PERIOD, "user_id" in owner
+        content = read_events(
+            new.content.encode(), time_zone, until, is_of_user=is_of_user, now=work.now
         )
     here = select(CalendarRow).filter_by(**owner).whereclause
     _check_count(work, CalendarRow, _MAX_CALENDARS, here)
     row = CalendarRow(
         **owner,
         name=new.name,
-        host=url.host if url else None,
-        url_ciphertext=work.policy(Keyring).encrypt(_build_https_url(new.url)) if url else None,
+        host=host,
+        url_ciphertext=work.policy(Keyring).encrypt(url) if url else None,
         created_at=work.now,
         refreshed_at=None if url else work.now,
         next_refresh_at=work.now if url else None,
@@ -248,24 +254,21 @@ def _create_calendar(
     return row
 
 
-def _build_https_url(text: str) -> str:
-    """Return the https URL for a URL that starts with webcal:// or https://."""
+def _parse_calendar_url(text: str) -> tuple[str, str]:
+    """Return the https URL for a URL that starts with webcal:// or https://, and its host."""
     scheme, _, rest = text.partition("://")
-    return f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
-
-
-def _parse_calendar_url(text: str) -> OutgoingUrl:
-    url = parse_outgoing_url(_build_https_url(text))
+    text = f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
+    url = parse_outgoing_url(text)
     if not url.is_encrypted:
         raise InvalidError("The URL must begin with https://, because it is secret.", field="url")
-    return url
+    return text, url.host
 
 
 def _check_count(work: UnitOfWork, table: type[Any], maximum: int, *conditions: Any) -> None:
     counted = select(func.count()).select_from(table).where(*conditions)
     if (work.session.scalar(counted) or 0) >= maximum:
         things = "current and future absences" if table is AbsenceRow else "calendars"
-        raise InvalidError(f"There can be at most {maximum} {things}.", field="name")
+        raise InvalidError(f"There can be at most {maximum} {things}.")
 
 
 def _request_refresh(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:

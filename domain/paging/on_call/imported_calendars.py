@@ -25,7 +25,7 @@ from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallS
 #: Shorter events of a calendar are meetings, not absences.
 MIN_ABSENCE_LENGTH = timedelta(hours=4)
 #: Periods that are read from a URL, and from a file, which is read only once.
-_URL_PERIOD, _FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
+_URL_PERIOD, FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
 _DAY = timedelta(days=1)
 _REFRESH_INTERVAL, _MAX_PAUSE = timedelta(hours=1), timedelta(days=1)
 #: Time for which a worker claims a calendar.
@@ -70,7 +70,12 @@ def refresh_next_calendar(
         fetched = fetch(parse_outgoing_url(keyring.decrypt(url_ciphertext)), headers)
         # A response to an unconditional request has a content.
         if fetched.status != _NOT_MODIFIED or not headers:
-            content = _read_response(fetched, zone, is_of_user=is_of_user, now=now)
+            problem, until = describe_status_problem(fetched.status) or "", now + _URL_PERIOD
+            content = (
+                None
+                if problem
+                else read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
+            )
     except UndecipherableError:
         problem = "the URL cannot be decrypted, so add the calendar again"
     except (OutgoingError, InvalidError) as error:
@@ -85,19 +90,9 @@ def refresh_next_calendar(
             locked.failures += 1
             locked.last_error = f"{problem[:1].upper()}{problem[1:]}."
         pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
-        varied = min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
-        locked.next_refresh_at = now + varied
+        locked.next_refresh_at = now + min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
     release_locks(session)
     return True
-
-
-def _read_response(
-    fetched: FetchedFile, time_zone: str, *, is_of_user: bool, now: datetime
-) -> CalendarContent:
-    if problem := describe_status_problem(fetched.status):
-        raise OutgoingError(problem)
-    until = now + _URL_PERIOD
-    return _read_events(fetched.content, until, time_zone, is_of_user=is_of_user, now=now)
 
 
 def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
@@ -157,19 +152,13 @@ def _store_response(
         store_calendar_events(row, content, time_zone, session=session, now=now)
 
 
-def read_calendar_file(
-    content: bytes, time_zone: str, *, is_of_user: bool, now: datetime
+def read_events(
+    content: bytes, time_zone: str, until: datetime, *, is_of_user: bool, now: datetime
 ) -> CalendarContent:
-    """Return the absences or holidays in a file from yesterday until three years from now.
+    """Return the absences of a user, or the holidays of a schedule, from yesterday.
 
-    Raise InvalidError for the field `content` if the file cannot be read.
+    Raise InvalidError for the field `content` if the calendar cannot be read.
     """
-    return _read_events(content, now + _FILE_PERIOD, time_zone, is_of_user=is_of_user, now=now)
-
-
-def _read_events(
-    content: bytes, until: datetime, time_zone: str, *, is_of_user: bool, now: datetime
-) -> CalendarContent:
     return read_calendar(
         content,
         Period(now - _DAY, until),
