@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
 from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
+from domain.access.actor import UnitOfWork
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.types.base import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
@@ -37,7 +38,12 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
-from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
+from web.pages.list_query import (
+    LinkedPage,
+    build_numbered_links,
+    get_list_query,
+    get_requested_part,
+)
 from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
@@ -49,9 +55,6 @@ _SHOWN_WEEKS = 6
 def index() -> ResponseReturnValue:
     """Show who is on call in all schedules, and the user's shifts, pages and contacts."""
     get_list_query("page")
-    part = get_requested_part(order_by="starts_at")
-    number = part.offset // part.size + 1
-    query = AbsenceQuery(per_page=part.size, page=number, order_by="starts_at", sort="asc")
     work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
     searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
@@ -64,7 +67,7 @@ def index() -> ResponseReturnValue:
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
-        absences=build_numbered_links(absences.list_absences(work, query), part),
+        absences=_list_absences(work),
         calendars=absences.list_own_calendars(work, OffsetQuery()).items,
         contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work),
@@ -73,6 +76,14 @@ def index() -> ResponseReturnValue:
             None, get_current_user().id, session=db.session(), now=get_current_time()
         ),
     )
+
+
+def _list_absences(work: UnitOfWork) -> LinkedPage:
+    """Return the requested page of the user's absences."""
+    part = get_requested_part(order_by="starts_at")
+    number = part.offset // part.size + 1
+    query = AbsenceQuery(per_page=part.size, page=number, order_by="starts_at", sort="asc")
+    return build_numbered_links(absences.list_absences(work, query), part)
 
 
 def _sort_turns(found: OwnOnCall) -> list[tuple[OnCallTurn, OwnSchedule]]:

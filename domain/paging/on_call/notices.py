@@ -252,7 +252,8 @@ def queue_conflict_notices(
             for each in told[:_MAX_LISTED_SHIFTS]
         ]
         lines += [f"and {len(told) - len(lines)} more"] if len(told) > len(lines) else []
-        who = "These users are" if person in maintainers else "You are"
+        is_own = all(each.user.id == person.id for each in told)
+        who = "You are" if is_own else "These users are"
         return (
             f"{who} on call and marked as absent:\n\n"
             + "\n".join(f"- {line}" for line in lines)
