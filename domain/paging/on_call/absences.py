@@ -26,6 +26,7 @@ from domain.paging.on_call.absence_types import (
     OnCallAbsence,
     OnCallHoliday,
 )
+from domain.paging.on_call.calendar_files import CalendarContent
 from domain.paging.on_call.imported_calendars import (
     FILE_PERIOD,
     read_events,
@@ -107,7 +108,8 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
     zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
-    row = _create_calendar(work, new, {"user_id": work.actor.id}, zone)
+    content = _read_file(work, new, zone, is_of_user=True)
+    row = _create_calendar(work, new, content, {"user_id": work.actor.id}, zone)
     _record_change(work, "calendar of absences added", row)
     return ImportedCalendar.model_validate(row)
 
@@ -149,8 +151,11 @@ def create_holiday_calendar(
 
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
+    zone = get_schedule_row(work, holder, schedule_id).time_zone
+    content = _read_file(work, new, zone, is_of_user=False)
+    # The schedule may have been deleted in the meantime.
     schedule = get_schedule_row(work, holder, schedule_id)
-    row = _create_calendar(work, new, {"schedule_id": schedule.id}, schedule.time_zone)
+    row = _create_calendar(work, new, content, {"schedule_id": schedule.id}, zone)
     _record_change(work, "holiday calendar added", row, holder, schedule)
     return ImportedCalendar.model_validate(row)
 
@@ -225,17 +230,25 @@ def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarR
     return row
 
 
+def _read_file(
+    work: UnitOfWork, new: NewImportedCalendar, time_zone: str, *, is_of_user: bool
+) -> CalendarContent | None:
+    """Return the events of a file, or None for a URL."""
+    if new.url:
+        return None
+    release_locks(work.session)  # reading a file takes up to several seconds
+    until, content = work.now + FILE_PERIOD, new.content.encode()
+    return read_events(content, time_zone, until, is_of_user=is_of_user, now=work.now)
+
+
 def _create_calendar(
-    work: UnitOfWork, new: NewImportedCalendar, owner: Mapping[str, Any], time_zone: str
+    work: UnitOfWork,
+    new: NewImportedCalendar,
+    content: CalendarContent | None,
+    owner: Mapping[str, Any],
+    time_zone: str,
 ) -> CalendarRow:
     url, host = _parse_calendar_url(new.url) if new.url else ("", None)
-    content = None
-    if not url:
-        release_locks(work.session)  # reading a file takes up to several seconds
-        until, is_of_user = work.now + FILE_PERIOD, "user_id" in owner
-        content = read_events(
-            new.content.encode(), time_zone, until, is_of_user=is_of_user, now=work.now
-        )
     here = select(CalendarRow).filter_by(**owner).whereclause
     _check_count(work, CalendarRow, _MAX_CALENDARS, here)
     row = CalendarRow(
