@@ -153,12 +153,10 @@ def new_absence_calendar() -> ResponseReturnValue:
 def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
     """Read a calendar with the user's absences again, or remove it."""
     with show_errors_on_next_page(DomainError):
-        if change == "refresh":
-            absences.refresh_own_calendar(get_unit_of_work(), calendar_id)
-            flash("The calendar is read within a minute.")
-        else:
-            absences.delete_own_calendar(get_unit_of_work(), calendar_id)
-            flash("Calendar removed.")
+        is_deletion = change == "delete"
+        act = absences.delete_own_calendar if is_deletion else absences.refresh_own_calendar
+        act(get_unit_of_work(), calendar_id)
+        flash("Calendar removed." if is_deletion else "The calendar is read within a minute.")
     return redirect(url_for("own_on_call.index", _anchor="absences"))
 
 

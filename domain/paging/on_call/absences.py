@@ -120,7 +120,7 @@ def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
-    return _request_refresh(work, _get_calendar(work, calendar_id, user_id=work.actor.id))
+    return _request_refresh(work, calendar_id, user_id=work.actor.id)
 
 
 @action("own_absence_calendars.delete")
@@ -169,7 +169,7 @@ def refresh_holiday_calendar(
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
-    return _request_refresh(work, _get_calendar(work, calendar_id, schedule_id=schedule.id))
+    return _request_refresh(work, calendar_id, schedule_id=schedule.id)
 
 
 @action("on_call_holiday_calendars.delete")
@@ -284,7 +284,8 @@ def _check_count(work: UnitOfWork, table: type[Any], maximum: int, *conditions: 
         raise InvalidError(f"There can be at most {maximum} {things}.")
 
 
-def _request_refresh(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
+def _request_refresh(work: UnitOfWork, calendar_id: int, **owner: Any) -> ImportedCalendar:
+    row = _get_calendar(work, calendar_id, **owner)
     if row.url_ciphertext is None:
         raise InvalidError("A file is read only once. Add the new file.", field="calendar_id")
     row.next_refresh_at = work.now

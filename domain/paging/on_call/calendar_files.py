@@ -126,10 +126,8 @@ def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, An
     for event in events:
         without = moved.get(str(event.get("UID")), set()) if not _is_moved(event) else set()
         try:
-            is_free = str(event.get("TRANSP")).upper() == "TRANSPARENT"
-            if str(event.get("STATUS")).upper() != "CANCELLED" and (
-                not is_free or options["includes_free"]
-            ):
+            status, shown_as = (str(event.get(each)).upper() for each in ("STATUS", "TRANSP"))
+            if status != "CANCELLED" and (options["includes_free"] or shown_as != "TRANSPARENT"):
                 title = " ".join(str(event.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
                 for start, end in _expand_event(event, period, zone, without):
                     if (end - start).total_seconds() >= options["min_seconds"]:
@@ -225,10 +223,8 @@ def _to_local(value: date, zone: tzinfo) -> datetime:
 
 def limit_process() -> None:
     """Limit processor time and memory, except if the system has lower or no such limits."""
-    for which, limit in (
-        (resource.RLIMIT_CPU, _MAX_CPU_SECONDS),
-        (resource.RLIMIT_AS, _MAX_MEMORY_BYTES),
-    ):
+    limits = {resource.RLIMIT_CPU: _MAX_CPU_SECONDS, resource.RLIMIT_AS: _MAX_MEMORY_BYTES}
+    for which, limit in limits.items():
         with suppress(ValueError, OSError):
             resource.setrlimit(which, (limit, limit))
 

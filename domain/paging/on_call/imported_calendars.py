@@ -71,11 +71,8 @@ def refresh_next_calendar(
         # A response to an unconditional request has a content.
         if fetched.status != _NOT_MODIFIED or not headers:
             problem, until = describe_status_problem(fetched.status) or "", now + _URL_PERIOD
-            content = (
-                None
-                if problem
-                else read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
-            )
+            if not problem:
+                content = read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
     except UndecipherableError:
         problem = "the URL cannot be decrypted, so add the calendar again"
     except (OutgoingError, InvalidError) as error:
