@@ -373,11 +373,6 @@ class ImportedCalendarForm(Form):
             raise InvalidError("Enter either a URL or a file.", field="url")
         return self.build_entered_body(NewImportedCalendar, content=content)
 
-    @property
-    def confirmation(self) -> str:
-        """The message after the calendar was added."""
-        return "Calendar added." + (" It is read within a minute." if self.url.data else "")
-
 
 class CoverForm(Form):
     """The form for a user who covers the current user's shifts in a period or a turn."""

@@ -143,7 +143,7 @@ def new_absence_calendar() -> ResponseReturnValue:
     if form.run_if_valid(
         lambda: absences.create_own_calendar(get_unit_of_work(), form.entered_calendar)
     ):
-        flash(form.confirmation)
+        flash("Calendar added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
     return render_form_page("on_call/absence_calendar_form.html", form)
 

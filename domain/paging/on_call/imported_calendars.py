@@ -37,7 +37,7 @@ _MAX_DOUBLINGS = 5
 _NOT_MODIFIED = 304
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FetchedFile:
     """The response to a request for a file, with its validators."""
 
@@ -110,7 +110,6 @@ def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalenda
     )
     if row is not None:
         row.next_refresh_at = now + _CLAIM_LIFETIME
-        session.flush()
     return row
 
 
@@ -195,4 +194,3 @@ def store_calendar_events(
         table(calendar_id=row.id, **dict(zip(names, each, strict=True)), **more)
         for each in sorted(wanted)
     )
-    session.flush()

@@ -18,6 +18,7 @@ from domain.paging.on_call import absences
 from domain.paging.on_call.absence_types import ImportedCalendar, NewImportedCalendar
 from domain.paging.on_call.actions import delete_schedule
 from domain.paging.on_call.calendar_files import CalendarContent
+from domain.paging.on_call.imported_calendars import read_events
 from models import OnCallAbsence, OnCallImportedCalendar, User
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
@@ -221,12 +222,11 @@ def test_a_schedule_that_is_deleted_while_a_file_is_read_is_not_found(
     shop: Escalated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedule = shop.schedule("Primary", shop.alice)
-    read = absences.read_events
 
     def delete_meanwhile(*args: Any, **kw: Any) -> CalendarContent:
         with shop.session() as session:
             delete_schedule(shop.work(session), shop.project_view(session), schedule)
-        return read(*args, **kw)
+        return read_events(*args, **kw)
 
     monkeypatch.setattr(absences, "read_events", delete_meanwhile)
     new = NewImportedCalendar(name="File", content=build_calendar(VACATION).decode())
