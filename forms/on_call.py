@@ -344,16 +344,10 @@ class AbsenceForm(Form):
     ends_at = LocalTimeField("Until", InputRequired("Enter an end."))
     note = TextLineField("Note", limit_length(MAX_NOTE_LENGTH, "A note"))
 
-    def __init__(self, *args: Any, time_zone: str, **kw: Any) -> None:
-        """Interpret the times in a time zone."""
-        super().__init__(*args, **kw)
-        self.time_zone = time_zone
-
-    @property
-    def entered_absence(self) -> NewAbsence:
-        """The entered absence."""
+    def build_absence(self, time_zone: str) -> NewAbsence:
+        """Return the entered absence; its times are in a time zone."""
         start, end = (
-            convert_to_utc(cast("datetime", each.data), get_zone(self.time_zone))
+            convert_to_utc(cast("datetime", each.data), get_zone(time_zone))
             for each in (self.starts_at, self.ends_at)
         )
         return self.build_entered_body(NewAbsence, starts_at=start, ends_at=end)
@@ -378,11 +372,6 @@ class ImportedCalendarForm(Form):
         if bool(self.url.data) == bool(content):
             raise InvalidError("Enter either a URL or a file.", field="url")
         return self.build_entered_body(NewImportedCalendar, content=content)
-
-    @property
-    def confirmation(self) -> str:
-        """The message after the calendar was added."""
-        return "Calendar added." + (" It is read within a minute." if self.url.data else "")
 
 
 class CoverForm(Form):

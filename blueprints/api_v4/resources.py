@@ -157,48 +157,35 @@ on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/current", on_call_action
 on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/shifts", on_call_actions.list_shifts)
 on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/balance", on_call_actions.show_balance)
 
-on_call_overrides = ResourceBlueprint(
-    "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/overrides"
-)
+
+def _build_schedule_resources(name: str) -> ResourceBlueprint:
+    """Return a blueprint for the URL path of a schedule followed by the name of the resources."""
+    path = f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/{name}"
+    return ResourceBlueprint(f"on_call_{name}", __name__, url_prefix=path)
+
+
+on_call_overrides = _build_schedule_resources("overrides")
 on_call_overrides.bind_usual_actions(change_actions, _build_id_path("override_id"))
 
-on_call_swaps = ResourceBlueprint(
-    "on_call_swaps", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/swaps"
-)
+on_call_swaps = _build_schedule_resources("swaps")
 on_call_swaps.bind_usual_actions(change_actions, _build_id_path("swap_id"))
 
-on_call_swap_requests = ResourceBlueprint(
-    "on_call_swap_requests",
-    __name__,
-    url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/swap_requests",
-)
+on_call_swap_requests = _build_schedule_resources("swap_requests")
 on_call_swap_requests.bind_usual_actions(swap_requests, _build_id_path("request_id"))
 on_call_swap_requests.bind_action(
     "POST", f"{_build_id_path('request_id')}/answer", swap_requests.answer_swap_request
 )
 
-on_call_handover_notes = ResourceBlueprint(
-    "on_call_handover_notes",
-    __name__,
-    url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/handover_notes",
-)
+on_call_handover_notes = _build_schedule_resources("handover_notes")
 on_call_handover_notes.bind_usual_actions(report_actions, _build_id_path("note_id"))
 on_call_handover_notes.bind_action("GET", "/draft", report_actions.draft_handoff_note)
 
-
-def _build_schedule_resources(name: str, path: str) -> ResourceBlueprint:
-    """Return a blueprint for the URL path of a schedule followed by a path."""
-    return ResourceBlueprint(name, __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}{path}")
-
-
 _CALENDAR_PATH = _build_id_path("calendar_id")
-on_call_conflicts = _build_schedule_resources("on_call_conflicts", "/conflicts")
+on_call_conflicts = _build_schedule_resources("conflicts")
 on_call_conflicts.bind_usual_actions(conflicts, "")
-on_call_holidays = _build_schedule_resources("on_call_holidays", "/holidays")
+on_call_holidays = _build_schedule_resources("holidays")
 on_call_holidays.bind_usual_actions(absences, "")
-on_call_holiday_calendars = _build_schedule_resources(
-    "on_call_holiday_calendars", "/holiday_calendars"
-)
+on_call_holiday_calendars = _build_schedule_resources("holiday_calendars")
 on_call_holiday_calendars.bind_usual_actions(absences, _CALENDAR_PATH)
 own_absence_calendars = ResourceBlueprint(
     "own_absence_calendars", __name__, url_prefix="/user/on_call/absence_calendars"

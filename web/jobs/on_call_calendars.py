@@ -47,12 +47,7 @@ def _fetch_calendar(
 ) -> FetchedFile:
     accepted = {"Accept": "text/calendar, */*;q=0.1"}
     answer = client.fetch_file(url, headers | accepted, max_bytes=MAX_CALENDAR_BYTES)
-    return FetchedFile(
-        status=answer.status,
-        content=answer.beginning,
-        etag=answer.etag,
-        last_modified=answer.last_modified,
-    )
+    return FetchedFile(answer.status, answer.beginning, answer.etag, answer.last_modified)
 
 
 def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock) -> None:

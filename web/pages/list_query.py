@@ -22,6 +22,7 @@ from domain.core.database.paging import (
     get_row_id,
 )
 from domain.core.errors import QueryError
+from domain.core.types.base import ListPage
 from domain.core.types.validation import SchemaT, validate_query
 from web.access.decorators import get_current_user
 from web.http.public_urls import page_url
@@ -120,7 +121,7 @@ def build_page_links(
 
 
 def build_numbered_links(
-    page_result: PageResult[Any], page_request: PageRequest, list_url: str = ""
+    page_result: PageResult[Any] | ListPage[Any], page_request: PageRequest, list_url: str = ""
 ) -> LinkedPage:
     """Add the URLs of the next and previous pages to a numbered page, keeping current filters.
 
@@ -128,7 +129,7 @@ def build_numbered_links(
     """
     number, total = page_request.offset // page_request.size + 1, page_result.total or 0
     return LinkedPage(
-        items=page_result.items,
+        items=tuple(page_result.items),
         next_url=_build_page_url(list_url, page=number + 1)
         if page_request.offset + page_request.size < total
         else None,

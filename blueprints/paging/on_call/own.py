@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
 from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
+from domain.access.actor import UnitOfWork
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.types.base import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
@@ -37,19 +38,23 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
-from web.pages.list_query import get_list_query
+from web.pages.list_query import (
+    LinkedPage,
+    build_numbered_links,
+    get_list_query,
+    get_requested_part,
+)
 from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _SHOWN_WEEKS = 6
-_ABSENCE_QUERY = AbsenceQuery(per_page=100, order_by="starts_at", sort="asc")
 
 
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
     """Show who is on call in all schedules, and the user's shifts, pages and contacts."""
-    get_list_query()
+    get_list_query("page")
     work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
     searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
@@ -62,7 +67,7 @@ def index() -> ResponseReturnValue:
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
-        absences=absences.list_absences(work, _ABSENCE_QUERY).items,
+        absences=_list_absences(work),
         calendars=absences.list_own_calendars(work, OffsetQuery()).items,
         contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work),
@@ -71,6 +76,14 @@ def index() -> ResponseReturnValue:
             None, get_current_user().id, session=db.session(), now=get_current_time()
         ),
     )
+
+
+def _list_absences(work: UnitOfWork) -> LinkedPage:
+    """Return the requested page of the user's absences."""
+    part = get_requested_part(order_by="starts_at")
+    number = part.offset // part.size + 1
+    query = AbsenceQuery(per_page=part.size, page=number, order_by="starts_at", sort="asc")
+    return build_numbered_links(absences.list_absences(work, query), part)
 
 
 def _sort_turns(found: OwnOnCall) -> list[tuple[OnCallTurn, OwnSchedule]]:
@@ -103,8 +116,10 @@ def end_calendar() -> ResponseReturnValue:
 @sign_in_required
 def new_absence() -> ResponseReturnValue:
     """Add a period in which the user is absent."""
-    form = AbsenceForm(time_zone=get_current_user().time_zone)
-    if form.run_if_valid(lambda: absences.create_absence(get_unit_of_work(), form.entered_absence)):
+    form, zone = AbsenceForm(), get_current_user().time_zone
+    if form.run_if_valid(
+        lambda: absences.create_absence(get_unit_of_work(), form.build_absence(zone))
+    ):
         flash("Absence added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
     return render_form_page("on_call/absence_form.html", form)
@@ -128,7 +143,7 @@ def new_absence_calendar() -> ResponseReturnValue:
     if form.run_if_valid(
         lambda: absences.create_own_calendar(get_unit_of_work(), form.entered_calendar)
     ):
-        flash(form.confirmation)
+        flash("Calendar added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
     return render_form_page("on_call/absence_calendar_form.html", form)
 
@@ -138,12 +153,10 @@ def new_absence_calendar() -> ResponseReturnValue:
 def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
     """Read a calendar with the user's absences again, or remove it."""
     with show_errors_on_next_page(DomainError):
-        if change == "refresh":
-            absences.refresh_own_calendar(get_unit_of_work(), calendar_id)
-            flash("The calendar is read within a minute.")
-        else:
-            absences.delete_own_calendar(get_unit_of_work(), calendar_id)
-            flash("Calendar removed.")
+        is_deletion = change == "delete"
+        act = absences.delete_own_calendar if is_deletion else absences.refresh_own_calendar
+        act(get_unit_of_work(), calendar_id)
+        flash("Calendar removed." if is_deletion else "The calendar is read within a minute.")
     return redirect(url_for("own_on_call.index", _anchor="absences"))
 
 

@@ -242,7 +242,7 @@ def new_holiday_calendar(holder: ProjectOrGroup, schedule_id: int) -> ResponseRe
             get_unit_of_work(), holder, schedule_id, form.entered_calendar
         )
     ):
-        flash(form.confirmation)
+        flash("Calendar added.")
         return _redirect_to_schedule(holder, schedule_id)
     return render_form_page(
         "on_call/holiday_calendar_form.html", form, holder=holder, schedule=schedule

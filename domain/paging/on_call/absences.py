@@ -17,7 +17,7 @@ from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.core.types.base import ListPage, OffsetQuery
-from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.paging.on_call.absence_types import (
     AbsenceQuery,
     ImportedCalendar,
@@ -26,7 +26,12 @@ from domain.paging.on_call.absence_types import (
     OnCallAbsence,
     OnCallHoliday,
 )
-from domain.paging.on_call.imported_calendars import read_calendar_file, store_calendar_events
+from domain.paging.on_call.calendar_files import CalendarContent
+from domain.paging.on_call.imported_calendars import (
+    FILE_PERIOD,
+    read_events,
+    store_calendar_events,
+)
 from domain.paging.on_call.schedules import get_schedule_row
 from domain.paging.on_call.types import check_period, check_period_not_over
 from domain.projects.views import ProjectOrGroup
@@ -103,7 +108,8 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
     zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
-    row = _create_calendar(work, new, {"user_id": work.actor.id}, zone)
+    content = _read_file(work, new, zone, is_of_user=True)
+    row = _create_calendar(work, new, content, {"user_id": work.actor.id}, zone)
     _record_change(work, "calendar of absences added", row)
     return ImportedCalendar.model_validate(row)
 
@@ -114,7 +120,7 @@ def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
-    return _request_refresh(work, _get_calendar(work, calendar_id, user_id=work.actor.id))
+    return _request_refresh(work, calendar_id, user_id=work.actor.id)
 
 
 @action("own_absence_calendars.delete")
@@ -145,8 +151,11 @@ def create_holiday_calendar(
 
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
+    zone = get_schedule_row(work, holder, schedule_id).time_zone
+    content = _read_file(work, new, zone, is_of_user=False)
+    # The schedule may have been deleted in the meantime.
     schedule = get_schedule_row(work, holder, schedule_id)
-    row = _create_calendar(work, new, {"schedule_id": schedule.id}, schedule.time_zone)
+    row = _create_calendar(work, new, content, {"schedule_id": schedule.id}, zone)
     _record_change(work, "holiday calendar added", row, holder, schedule)
     return ImportedCalendar.model_validate(row)
 
@@ -160,7 +169,7 @@ def refresh_holiday_calendar(
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
-    return _request_refresh(work, _get_calendar(work, calendar_id, schedule_id=schedule.id))
+    return _request_refresh(work, calendar_id, schedule_id=schedule.id)
 
 
 @action("on_call_holiday_calendars.delete")
@@ -221,22 +230,32 @@ def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarR
     return row
 
 
+def _read_file(
+    work: UnitOfWork, new: NewImportedCalendar, time_zone: str, *, is_of_user: bool
+) -> CalendarContent | None:
+    """Return the events of a file, or None for a URL."""
+    if new.url:
+        return None
+    release_locks(work.session)  # reading a file takes up to several seconds
+    until, content = work.now + FILE_PERIOD, new.content.encode()
+    return read_events(content, time_zone, until, is_of_user=is_of_user, now=work.now)
+
+
 def _create_calendar(
-    work: UnitOfWork, new: NewImportedCalendar, owner: Mapping[str, Any], time_zone: str
+    work: UnitOfWork,
+    new: NewImportedCalendar,
+    content: CalendarContent | None,
+    owner: Mapping[str, Any],
+    time_zone: str,
 ) -> CalendarRow:
-    url, content = _parse_calendar_url(new.url) if new.url else None, None
-    if url is None:
-        release_locks(work.session)  # reading a file takes up to several seconds
-        content = read_calendar_file(
-            new.content.encode(), time_zone, is_of_user="user_id" in owner, now=work.now
-        )
+    url, host = _parse_calendar_url(new.url) if new.url else ("", None)
     here = select(CalendarRow).filter_by(**owner).whereclause
     _check_count(work, CalendarRow, _MAX_CALENDARS, here)
     row = CalendarRow(
         **owner,
         name=new.name,
-        host=url.host if url else None,
-        url_ciphertext=work.policy(Keyring).encrypt(_build_https_url(new.url)) if url else None,
+        host=host,
+        url_ciphertext=work.policy(Keyring).encrypt(url) if url else None,
         created_at=work.now,
         refreshed_at=None if url else work.now,
         next_refresh_at=work.now if url else None,
@@ -248,27 +267,25 @@ def _create_calendar(
     return row
 
 
-def _build_https_url(text: str) -> str:
-    """Return the https URL for a URL that starts with webcal:// or https://."""
+def _parse_calendar_url(text: str) -> tuple[str, str]:
+    """Return the https URL for a URL that starts with webcal:// or https://, and its host."""
     scheme, _, rest = text.partition("://")
-    return f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
-
-
-def _parse_calendar_url(text: str) -> OutgoingUrl:
-    url = parse_outgoing_url(_build_https_url(text))
+    text = f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
+    url = parse_outgoing_url(text)
     if not url.is_encrypted:
         raise InvalidError("The URL must begin with https://, because it is secret.", field="url")
-    return url
+    return text, url.host
 
 
 def _check_count(work: UnitOfWork, table: type[Any], maximum: int, *conditions: Any) -> None:
     counted = select(func.count()).select_from(table).where(*conditions)
     if (work.session.scalar(counted) or 0) >= maximum:
         things = "current and future absences" if table is AbsenceRow else "calendars"
-        raise InvalidError(f"There can be at most {maximum} {things}.", field="name")
+        raise InvalidError(f"There can be at most {maximum} {things}.")
 
 
-def _request_refresh(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
+def _request_refresh(work: UnitOfWork, calendar_id: int, **owner: Any) -> ImportedCalendar:
+    row = _get_calendar(work, calendar_id, **owner)
     if row.url_ciphertext is None:
         raise InvalidError("A file is read only once. Add the new file.", field="calendar_id")
     row.next_refresh_at = work.now

@@ -9,13 +9,14 @@ import resource
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, SubprocessError, run
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
-from domain.core.errors import InvalidError
+from domain.core.errors import InvalidError, OverloadedError
 from domain.core.time_zones import get_zone
 from domain.paging.on_call.schedule_values import Period
 
@@ -26,6 +27,8 @@ _MAX_EVENTS = 1_000
 _MAX_TITLE_LENGTH = 200
 #: Processor time and memory of the child process, and the time limit of the whole call.
 _MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
+#: Calendars that each process reads at the same time, and the time limit for waiting.
+_SLOTS, _SLOT_TIMEOUT_SECONDS, _RETRY_AFTER_SECONDS = BoundedSemaphore(2), 20.0, 5
 _ROOT = Path(__file__).parents[3]
 _DAY = timedelta(days=1)
 #: Maximum time for which an event is followed before and after the period.
@@ -42,8 +45,7 @@ class CalendarEvent(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalendarContent:
+class CalendarContent(NamedTuple):
     """The events of a calendar in a period, and the number of events that could not be read."""
 
     events: tuple[CalendarEvent, ...]
@@ -57,7 +59,8 @@ def read_calendar(
 
     All-day events and events without a time zone are in `time_zone`. Events that are shorter than
     `min_length` are left out. Without `includes_free`, events that are marked as free are left out.
-    Raise InvalidError for the field `content` if the calendar cannot be read.
+    Raise InvalidError for the field `content` if the calendar cannot be read, or OverloadedError if
+    too many calendars are read at the same time.
     """
     if len(content) > MAX_CALENDAR_BYTES:
         raise _build_error(f"is larger than {MAX_CALENDAR_BYTES:,} bytes")
@@ -69,6 +72,9 @@ def read_calendar(
         "min_seconds": min_length.total_seconds(),
         "includes_free": includes_free,
     }
+    if not _SLOTS.acquire(timeout=_SLOT_TIMEOUT_SECONDS):
+        message = "The server is busy with other calendars. Try again in a moment."
+        raise OverloadedError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
         done = run(  # noqa: S603 - this module
             [sys.executable, "-m", __name__, json.dumps(options)],
@@ -79,14 +85,15 @@ def read_calendar(
             timeout=_TIMEOUT_SECONDS,
             check=False,
         )
+        if done.returncode < 0:
+            raise _build_error("takes too long to read")
+        found = json.loads(done.stdout)
     except (OSError, SubprocessError) as error:
         raise _build_error("takes too long to read") from error
-    if done.returncode < 0:
-        raise _build_error("takes too long to read")
-    try:
-        found = json.loads(done.stdout)
     except ValueError as error:
         raise _build_error("cannot be read") from error
+    finally:
+        _SLOTS.release()
     if "problem" in found:
         raise _build_error(found["problem"])
     return CalendarContent(
@@ -107,7 +114,8 @@ def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, An
     from icalendar import Calendar  # noqa: PLC0415 - only in the child process
 
     try:
-        read = Calendar.from_ical(content, multiple=True)
+        lines = content.replace(b"\0", b"").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        read = Calendar.from_ical(lines, multiple=True)
     except ValueError:
         return {"problem": "is not valid iCalendar"}
     events = [event for each in read for event in each.walk("VEVENT")]
@@ -118,9 +126,8 @@ def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, An
     for event in events:
         without = moved.get(str(event.get("UID")), set()) if not _is_moved(event) else set()
         try:
-            if event.get("STATUS") != "CANCELLED" and (
-                event.get("TRANSP") != "TRANSPARENT" or options["includes_free"]
-            ):
+            status, shown_as = (str(event.get(each)).upper() for each in ("STATUS", "TRANSP"))
+            if status != "CANCELLED" and (options["includes_free"] or shown_as != "TRANSPARENT"):
                 title = " ".join(str(event.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
                 for start, end in _expand_event(event, period, zone, without):
                     if (end - start).total_seconds() >= options["min_seconds"]:
@@ -174,7 +181,9 @@ def _list_local_starts(
     if not event.rrules:
         yield first
     for each in event.rrules:
-        for local in _parse_rule(each, first, zone).xafter(lowest, inc=True):
+        rule = _parse_rule(each, first, zone, lowest)
+        # Searching a series that has ended would take as long as searching one that has not.
+        for local in rule.xafter(lowest, inc=True) if rule else ():
             if local > highest:
                 break
             yield local
@@ -182,11 +191,14 @@ def _list_local_starts(
         yield _to_local(each[0], zone)
 
 
-def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo) -> Any:
-    """Return a rule for local times. Raise ValueError if it repeats more often than daily."""
+def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo, lowest: datetime) -> Any:
+    """Return a rule for local times, or None if it ends before `lowest`.
+
+    Raise ValueError if the rule repeats more often than daily, or forever at the same time.
+    """
     from dateutil.rrule import rrulestr  # noqa: PLC0415 - only in the child process
 
-    if recurrence["FREQ"][0] not in _FREQUENCIES:
+    if recurrence["FREQ"][0] not in _FREQUENCIES or recurrence.get("INTERVAL") == [0]:
         raise ValueError(recurrence["FREQ"])
     rule = type(recurrence)(recurrence)
     if until := rule.get("UNTIL"):
@@ -194,6 +206,8 @@ def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo) -> Any:
         rule["UNTIL"] = [
             _to_local(until[0], zone) if is_time else datetime.combine(until[0], time(23, 59, 59))
         ]
+        if rule["UNTIL"][0] < lowest:
+            return None
     return rrulestr(rule.to_ical().decode(), dtstart=first)
 
 
@@ -207,7 +221,14 @@ def _to_local(value: date, zone: tzinfo) -> datetime:
     return _to_utc(value, zone).astimezone(zone).replace(tzinfo=None)
 
 
+def limit_process() -> None:
+    """Limit processor time and memory, except if the system has lower or no such limits."""
+    limits = {resource.RLIMIT_CPU: _MAX_CPU_SECONDS, resource.RLIMIT_AS: _MAX_MEMORY_BYTES}
+    for which, limit in limits.items():
+        with suppress(ValueError, OSError):
+            resource.setrlimit(which, (limit, limit))
+
+
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+    limit_process()
     print(json.dumps(_expand_calendar(sys.stdin.buffer.read(), json.loads(sys.argv[1]))))  # noqa: T201

@@ -147,7 +147,8 @@ def _notify_of_conflicts(
             work.session.add(row)
         elif is_soon and row.reminded_at is None:
             soon.append(each)
-        row.ends_at = max(row.ends_at, each.ends_at)
+        # A part that is solved now is a new conflict if it returns.
+        row.ends_at = each.ends_at
         row.reminded_at = row.reminded_at or (now if is_soon else None)
     work.session.flush()
     for some, is_reminder in ((new, False), (soon, True)):
@@ -165,23 +166,15 @@ def _queue_notices(
     work: UnitOfWork, schedule_id: int, conflicts: Sequence[OnCallConflict], *, is_reminder: bool
 ) -> None:
     """Queue emails to the absent users and the Maintainers of a schedule."""
-    session = work.session
+    session, today = work.session, work.now.date()
     # Schedules of archived projects are left out.
     for schedule in load_user_schedules([schedule_id], session=session):
-        viewer = Viewer(user_id=None, is_admin=True, today=work.now.date())
+        viewer = Viewer(user_id=None, is_admin=True, today=today)
         get = get_group if schedule.place.is_group else get_project
         holder = get(schedule.place.path, viewer, session=session)
         change = ShiftChange(work, holder, get_schedule(work, holder, schedule_id))
         able = find_users_with_ability(
-            true(),
-            Ability.ADMIN_INTEGRATIONS,
-            schedule.place,
-            session=session,
-            today=work.now.date(),
+            true(), Ability.ADMIN_INTEGRATIONS, schedule.place, session=session, today=today
         )
-        notices.queue_conflict_notices(
-            conflicts,
-            change.find_users(sorted(able)[:_MAX_MAINTAINERS]).values(),
-            change,
-            is_reminder=is_reminder,
-        )
+        maintainers = change.find_users(sorted(able)[:_MAX_MAINTAINERS]).values()
+        notices.queue_conflict_notices(conflicts, maintainers, change, is_reminder=is_reminder)

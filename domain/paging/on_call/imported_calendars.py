@@ -25,7 +25,7 @@ from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallS
 #: Shorter events of a calendar are meetings, not absences.
 MIN_ABSENCE_LENGTH = timedelta(hours=4)
 #: Periods that are read from a URL, and from a file, which is read only once.
-_URL_PERIOD, _FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
+_URL_PERIOD, FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
 _DAY = timedelta(days=1)
 _REFRESH_INTERVAL, _MAX_PAUSE = timedelta(hours=1), timedelta(days=1)
 #: Time for which a worker claims a calendar.
@@ -37,7 +37,7 @@ _MAX_DOUBLINGS = 5
 _NOT_MODIFIED = 304
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FetchedFile:
     """The response to a request for a file, with its validators."""
 
@@ -70,7 +70,9 @@ def refresh_next_calendar(
         fetched = fetch(parse_outgoing_url(keyring.decrypt(url_ciphertext)), headers)
         # A response to an unconditional request has a content.
         if fetched.status != _NOT_MODIFIED or not headers:
-            content = _read_response(fetched, zone, is_of_user=is_of_user, now=now)
+            problem, until = describe_status_problem(fetched.status) or "", now + _URL_PERIOD
+            if not problem:
+                content = read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
     except UndecipherableError:
         problem = "the URL cannot be decrypted, so add the calendar again"
     except (OutgoingError, InvalidError) as error:
@@ -85,19 +87,9 @@ def refresh_next_calendar(
             locked.failures += 1
             locked.last_error = f"{problem[:1].upper()}{problem[1:]}."
         pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
-        varied = min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
-        locked.next_refresh_at = now + varied
+        locked.next_refresh_at = now + min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
     release_locks(session)
     return True
-
-
-def _read_response(
-    fetched: FetchedFile, time_zone: str, *, is_of_user: bool, now: datetime
-) -> CalendarContent:
-    if problem := describe_status_problem(fetched.status):
-        raise OutgoingError(problem)
-    until = now + _URL_PERIOD
-    return _read_events(fetched.content, until, time_zone, is_of_user=is_of_user, now=now)
 
 
 def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
@@ -118,7 +110,6 @@ def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalenda
     )
     if row is not None:
         row.next_refresh_at = now + _CLAIM_LIFETIME
-        session.flush()
     return row
 
 
@@ -151,25 +142,19 @@ def _store_response(
     row.refreshed_at, row.last_error, row.failures = now, None, 0
     if content is not None:
         row.etag, row.last_modified = (
-            each if each and len(each) <= _MAX_VALIDATOR_LENGTH else None
+            each if each and len(each) <= _MAX_VALIDATOR_LENGTH and each.isprintable() else None
             for each in (fetched.etag, fetched.last_modified)
         )
         store_calendar_events(row, content, time_zone, session=session, now=now)
 
 
-def read_calendar_file(
-    content: bytes, time_zone: str, *, is_of_user: bool, now: datetime
+def read_events(
+    content: bytes, time_zone: str, until: datetime, *, is_of_user: bool, now: datetime
 ) -> CalendarContent:
-    """Return the absences or holidays in a file from yesterday until three years from now.
+    """Return the absences of a user, or the holidays of a schedule, from yesterday.
 
-    Raise InvalidError for the field `content` if the file cannot be read.
+    Raise InvalidError for the field `content` if the calendar cannot be read.
     """
-    return _read_events(content, now + _FILE_PERIOD, time_zone, is_of_user=is_of_user, now=now)
-
-
-def _read_events(
-    content: bytes, until: datetime, time_zone: str, *, is_of_user: bool, now: datetime
-) -> CalendarContent:
     return read_calendar(
         content,
         Period(now - _DAY, until),
@@ -209,4 +194,3 @@ def store_calendar_events(
         table(calendar_id=row.id, **dict(zip(names, each, strict=True)), **more)
         for each in sorted(wanted)
     )
-    session.flush()

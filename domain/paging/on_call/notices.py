@@ -3,7 +3,7 @@
 Shifts change because of swaps, overrides and changes to rotations.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -238,22 +238,22 @@ def queue_lost_override_notices(override: OnCallOverride, change: ShiftChange) -
 
 def queue_conflict_notices(
     conflicts: Sequence[OnCallConflict],
-    maintainers: Iterable[UserReference],
+    maintainers: Collection[UserReference],
     change: ShiftChange,
     *,
     is_reminder: bool,
 ) -> None:
     """Queue a message to absent users who are on call, and to the Maintainers of the schedule."""
-    absent = {each.user.id: each.user for each in conflicts}
 
     def text(person: UserReference, _by: str) -> str:
-        told = [each for each in conflicts if each.user.id == person.id or person.id not in absent]
+        told = [each for each in conflicts if person in maintainers or each.user.id == person.id]
         lines = [
             f"{_get_full_name(each.user)}: {change.format_period(each.starts_at, each.ends_at)}"
             for each in told[:_MAX_LISTED_SHIFTS]
         ]
         lines += [f"and {len(told) - len(lines)} more"] if len(told) > len(lines) else []
-        who = "You are" if person.id in absent else "These users are"
+        is_own = all(each.user.id == person.id for each in told)
+        who = "You are" if is_own else "These users are"
         return (
             f"{who} on call and marked as absent:\n\n"
             + "\n".join(f"- {line}" for line in lines)
@@ -261,12 +261,11 @@ def queue_conflict_notices(
             "absence if it is wrong."
         )
 
-    told = {**absent, **{each.id: each for each in maintainers if each.id not in absent}}
     notice = _ShiftNotice(
         key=f"on-call conflicts in schedule {change.schedule.id} at {change.work.now.isoformat()}"
         f"{', reminder' if is_reminder else ''}",
         subject="Reminder: absent while on call" if is_reminder else "Absent while on call",
-        told=tuple(told.values()),
+        told=tuple(dict.fromkeys([*(each.user for each in conflicts), *maintainers])),
         text=text,
         reason="you are on call, or you maintain the schedule",
     )

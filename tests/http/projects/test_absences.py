@@ -1,5 +1,6 @@
 """Absences and holiday calendars: pages, API, permissions and marks in the picture."""
 
+import re
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -182,3 +183,17 @@ def test_other_users_cannot_change_absences_or_calendars(
         team.mine.refused("POST", "/absences", json=period, status=400)
     for wrong in ({}, {**new, "content": "x"}, {**new, "url": "http://calendar.invalid/"}):
         team.mine.refused("POST", "/absence_calendars", json={"name": "x", **wrong}, status=400)
+
+
+def test_all_absences_can_be_seen_and_deleted_on_pages(gatebell: LiveGatebell, team: Team) -> None:
+    for number in range(102):
+        period = days(number + 1, number + 1.5)
+        team.mine.done("POST", "/absences", json={**period, "note": f"No {number}."}, status=201)
+    browser, at = signed_in(gatebell, team.alice), f"{gatebell.url}/-/on_call"
+    assert "No 0." in words(browser.get(at))
+    page = browser.get(at)
+    while following := re.search(r'href="([^"]*)" rel="next"', page.text):
+        page = browser.get(f"{gatebell.url}{following[1]}")
+    assert "No 101." in words(page)
+    assert "No 0." not in words(page)
+    assert submit(browser, page, form_to(page, "/delete")).status_code == 302

@@ -5,16 +5,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor
-from domain.core.errors import InvalidError
+from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing import deadlines
 from domain.paging.on_call import absences
 from domain.paging.on_call.absence_types import ImportedCalendar, NewImportedCalendar
+from domain.paging.on_call.actions import delete_schedule
+from domain.paging.on_call.calendar_files import CalendarContent
+from domain.paging.on_call.imported_calendars import read_events
 from models import OnCallAbsence, OnCallImportedCalendar, User
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
@@ -212,3 +216,29 @@ def test_a_file_is_read_once_for_three_years(shop: Escalated, server: Server) ->
     assert (made.host, made.event_count, made.next_refresh_at) == (None, 4, None)
     refresh(shop, server, 100 * HOUR)
     assert len(starts(shop)) == 4
+
+
+def test_a_schedule_that_is_deleted_while_a_file_is_read_is_not_found(
+    shop: Escalated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = shop.schedule("Primary", shop.alice)
+
+    def delete_meanwhile(*args: Any, **kw: Any) -> CalendarContent:
+        with shop.session() as session:
+            delete_schedule(shop.work(session), shop.project_view(session), schedule)
+        return read_events(*args, **kw)
+
+    monkeypatch.setattr(absences, "read_events", delete_meanwhile)
+    new = NewImportedCalendar(name="File", content=build_calendar(VACATION).decode())
+    with Session(shop.engine) as session:
+        work, project = shop.work(session), shop.project_view(session)
+        with pytest.raises(NotFoundError):
+            absences.create_holiday_calendar(work, project, schedule, new)
+
+
+def test_unusual_validators_are_not_stored(shop: Escalated, server: Server) -> None:
+    server.respond(200, ETag='"a\0b"', Last_Modified="x" * 300)
+    add(shop, server.receiver.url)
+    row = refresh(shop, server, timedelta(0))
+    assert (row.last_error, row.etag, row.last_modified) == (None, None, None)
+    assert starts(shop) == ["03-10 00:00"]

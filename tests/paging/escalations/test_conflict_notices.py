@@ -124,6 +124,29 @@ def test_an_override_solves_a_conflict_and_can_cause_another(
     assert {who for who, _, _ in check(shop)} == {"bob", "maria"}
 
 
+def test_an_absence_after_one_that_was_shortened_is_reported(shop: Escalated) -> None:
+    shop.schedule("Primary", shop.alice)
+    be_absent(shop, shop.alice, 3, 10)
+    assert len(check(shop)) == 1
+    with shop.session() as session:
+        session.execute(delete(OnCallAbsence))
+    be_absent(shop, shop.alice, 3, 4)
+    assert check(shop) == []
+    be_absent(shop, shop.alice, 8, 9)
+    assert len(check(shop)) == 1
+
+
+def test_an_absent_maintainer_is_told_about_all_conflicts(shop: Escalated) -> None:
+    maria = shop.person("maria", role=Role.MAINTAINER)
+    shop.schedule("Primary", shop.alice, maria)
+    be_absent(shop, shop.alice, 3, 5)
+    be_absent(shop, maria, 3, 5)
+    texts = {who: text for who, _, text in check(shop)}
+    assert "- Alice: from " in texts["maria"]
+    assert "- Maria: from " in texts["maria"]
+    assert "- Maria: from " not in texts["alice"]
+
+
 def test_nothing_is_sent_after_an_absence_or_schedule_was_removed(
     shop: Escalated, schedule: int
 ) -> None:

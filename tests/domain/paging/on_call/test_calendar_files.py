@@ -1,10 +1,15 @@
 """Reading calendars: time zones, recurrence, ignored events, and limits."""
 
+import resource
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from subprocess import CompletedProcess
 
 import pytest
 
-from domain.core.errors import InvalidError
+from domain.core.errors import InvalidError, OverloadedError
+from domain.paging.on_call import calendar_files
 from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_values import Period
 from tests.support.service.calendars import build_calendar
@@ -74,7 +79,9 @@ def test_free_cancelled_short_and_past_events_are_left_out() -> None:
     day = "DTSTART;VALUE=DATE:20261201"
     others = (
         f"{day}\nTRANSP:TRANSPARENT",
+        f"{day}\nTRANSP:transparent",
         f"{day}\nSTATUS:CANCELLED",
+        f"{day}\nSTATUS:cancelled",
         "DTSTART:20261201T090000Z\nDURATION:PT1H",
         "DTSTART;VALUE=DATE:20261001",
         "DTSTART;VALUE=DATE:20280101",
@@ -84,9 +91,25 @@ def test_free_cancelled_short_and_past_events_are_left_out() -> None:
 
 
 def test_an_invalid_event_is_counted_and_does_not_hide_the_others() -> None:
-    invalid = ("DTSTART:yesterday", "SUMMARY:No start", "DTSTART:20261201T000000Z\nRRULE:FREQ=X")
-    found = read("DTSTART;VALUE=DATE:20261201", *invalid)
-    assert (len(found.events), found.skipped_count) == (1, 3)
+    day = "DTSTART;VALUE=DATE:20261201"
+    # dateutil would repeat an event with the interval 0 forever.
+    rules = (f"{day}\nRRULE:FREQ=X", f"{day}\nRRULE:FREQ=DAILY;INTERVAL=0")
+    found = read(day, "DTSTART:yesterday", "SUMMARY:No start", *rules)
+    assert (len(found.events), found.skipped_count) == (1, 4)
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r"])
+def test_other_line_ends_are_accepted_and_titles_can_be_stored(line_end: bytes) -> None:
+    content = build_calendar("DTSTART;VALUE=DATE:20261201\nSUMMARY:A\0way")
+    found = read_calendar(
+        content.replace(b"\r\n", line_end),
+        PERIOD,
+        "UTC",
+        min_length=timedelta(0),
+        includes_free=True,
+    )
+    # Postgres cannot store a NUL character.
+    assert [each.title for each in found.events] == ["Away"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +134,44 @@ def test_a_series_with_too_many_occurrences_does_not_hang() -> None:
     often = f"DTSTART:20261020T000000Z\nDURATION:PT5H\nRRULE:FREQ=DAILY;BYHOUR={times}"
     with pytest.raises(InvalidError, match="more than 1,000 events until 2027-04-10"):
         read(often)
+
+
+def test_series_that_have_ended_cost_little_time() -> None:
+    ended = "DTSTART:19260101T000000Z\nDURATION:PT5H\nRRULE:FREQ=DAILY;UNTIL=20200101T000000Z"
+    assert read(*[ended] * 200) == CalendarContent(events=(), skipped_count=0)
+
+
+def test_limits_that_the_system_does_not_support_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def refuse(which: int, _limits: tuple[int, int]) -> None:
+        tried.append(which)
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    calendar_files.limit_process()
+    assert tried == [resource.RLIMIT_CPU, resource.RLIMIT_AS]
+
+
+def test_at_most_two_calendars_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    running, counts = [], []
+
+    def run_slowly(*_args: object, **_kw: object) -> CompletedProcess[bytes]:
+        running.append(1)
+        counts.append(len(running))
+        time.sleep(0.1)
+        running.pop()
+        return CompletedProcess([], 0, b'{"events": [], "skipped_count": 0}')
+
+    monkeypatch.setattr(calendar_files, "run", run_slowly)
+    with ThreadPoolExecutor(6) as pool:
+        assert [each.events for each in pool.map(lambda _: read(), range(6))] == [()] * 6
+    assert max(counts) == 2
+    monkeypatch.setattr(calendar_files, "_SLOT_TIMEOUT_SECONDS", 0.01)
+    with ThreadPoolExecutor(6) as pool, pytest.raises(OverloadedError):
+        list(pool.map(lambda _: read(), range(6)))
 
 
 @pytest.mark.long
