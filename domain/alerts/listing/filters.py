@@ -33,6 +33,8 @@ SEVERITIES = tuple(Severity)
 NO_ASSIGNEE = "-"
 #: Maximum distance by which the IDs of simultaneous alerts are in another order than their times.
 _MAX_DISORDER = 1_000
+#: Number of alerts that a project may have so that IDs do not limit the search for a period.
+_MAX_SMALL_PROJECT = 10_000
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
 #: assignments.
@@ -111,11 +113,20 @@ def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilte
         wanted = replace(
             wanted, assigned=_find_assigned_alerts(wanted.assignee or "", session=session)
         )
-    if any(wanted.created):
+    if any(wanted.created) and _has_large_project(wanted, session=session):
         first, following = find_id_bounds(Alert.created_at, wanted.created, session=session)
         ids = first and first - _MAX_DISORDER, following and following + _MAX_DISORDER
         wanted = replace(wanted, ids=ids)
     return wanted
+
+
+def _has_large_project(wanted: AlertFilter, *, session: Session) -> bool:
+    if wanted.projects is None:
+        is_listed = Alert.project_id == wanted.project_id
+    else:
+        is_listed = Alert.project_id.in_(wanted.projects)
+    large = select(true()).where(is_listed, Alert.iid > _MAX_SMALL_PROJECT).limit(1)
+    return session.scalar(large) is not None
 
 
 def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:

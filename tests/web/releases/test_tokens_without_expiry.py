@@ -90,7 +90,8 @@ def test_the_page_shows_that_a_token_never_expires_and_keeps_that_at_rotation(
 
     service.change_release("16.0")
     a_year_on = (service.now + A_YEAR).date().isoformat()
-    assert f"expires on {a_year_on}, the latest possible date." in words(browser.get(f"{PAGE}/new"))
+    shown = f"{service.now + A_YEAR:%-d %b %Y}"
+    assert f"expires on {shown}, the latest possible date." in words(browser.get(f"{PAGE}/new"))
     # The worker has not processed the token, so it has no expiry yet and gets one by rotation.
     assert end_of(shown_token(service, send(browser, PAGE, "/rotate"))) == a_year_on
 
