@@ -151,6 +151,8 @@ class SampleForm(MessagesForm):
     sample = TextAreaField(
         "Message about a problem", validators=[InputRequired("Paste a message.")]
     )
+    #: Name that the user entered for the integration.
+    name = HiddenField()
 
 
 class EndKeyForm(Form):

@@ -68,7 +68,8 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
     if found is None:
         return _render_new_page(form, project, pasted)
     proposed = found.proposal.format
-    form.type.data, form.name.data = proposed.name, found.proposal.tool or ""
+    form.type.data = proposed.name
+    form.name.data = pasted.name.data or found.proposal.tool or ""
     form.messages = replace(pasted.messages, sample=found.sample.text)
     form.api_url.data = proposed.api_url.default if proposed.api_url else None
     return _render_new_page(form, project, pasted, found)

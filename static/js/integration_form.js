@@ -28,8 +28,20 @@ if (type && apiUrl) {
   fit();
 }
 
-// Pasting a payload submits the form immediately, like its button.
+// Pasting a message submits its form immediately, like its button. Messages that were not recognized
+// yet are recognized before the integration is added, so that none is lost.
 const sample = document.querySelector("textarea[data-recognize]");
 if (sample) {
-  sample.addEventListener("paste", () => setTimeout(() => sample.form.requestSubmit()));
+  const messages = [...sample.form.querySelectorAll("textarea")];
+  const recognize = () => sample.form.requestSubmit();
+  for (const each of messages) {
+    each.addEventListener("paste", () => setTimeout(() => sample.value && recognize()));
+  }
+  sample.form.addEventListener("formdata", (event) => event.formData.set("name", label.value));
+  label.form.addEventListener("submit", (event) => {
+    if (sample.value && messages.some((each) => each.value !== each.defaultValue)) {
+      event.preventDefault();
+      recognize();
+    }
+  });
 }

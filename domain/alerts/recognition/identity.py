@@ -8,7 +8,7 @@ is joined with the objects, so that two hosts do not share an alert.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
@@ -111,10 +111,15 @@ class Identity:
         return " and ".join(map(format_path, self.paths))
 
 
-def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Identity | None:
+def propose_identity(
+    messages: Messages,
+    host: PayloadPath | None = None,
+    environment: PayloadPath | None = None,
+) -> Identity | None:
     """Return the values that identify an alert, or None if none were found.
 
-    `host` is the path of the affected host. It is joined with the identifier of a rule.
+    `host` is the path of the affected host, and `environment` the path of its environment. Both are
+    joined with the identifier of a rule.
     """
     stable = [
         leaf
@@ -124,8 +129,17 @@ def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Ide
     return (
         _find_key(stable, messages)
         or _find_alert_id(stable, messages, host)
-        or _find_rule_and_objects(stable, messages, host)
+        or _join_environment(_find_rule_and_objects(stable, messages, host), messages, environment)
     )
+
+
+def _join_environment(
+    found: Identity | None, messages: Messages, environment: PayloadPath | None
+) -> Identity | None:
+    is_stable = any(leaf.path == environment and leaf.is_scalar for leaf in messages.stable_leaves)
+    if found is None or not is_stable or environment is None or environment in found.paths:
+        return found
+    return replace(found, paths=(*found.paths, environment)[: MAX_JOINED_VALUES + 1])
 
 
 def _is_single(value: object) -> bool:

@@ -102,7 +102,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     found = dict(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
     snapshot = find_snapshot(messages.firing)
-    identity = _propose_identity(messages, host, snapshot)
+    identity = _propose_identity(messages, found, snapshot)
     resolution = _propose_resolution(messages, found, identity, snapshot)
     paths: dict[AlertField, tuple[PayloadPath, ...]] = {
         field: (each.leaf.path,)
@@ -145,7 +145,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
 
 
 def _propose_identity(
-    messages: Messages, host: FoundLeaf | None, snapshot: Snapshot | None
+    messages: Messages, fields: Mapping[AlertField, FoundLeaf], snapshot: Snapshot | None
 ) -> Identity | None:
     """Return the identity of the alert.
 
@@ -153,10 +153,12 @@ def _propose_identity(
     """
     if snapshot and (item := identify_item(messages, snapshot)):
         return item
-    path = host.leaf.path if host else None
-    found, known = propose_identity(messages, path), messages.without_recovery
-    if found is None and messages.recovery is not None and (found := propose_identity(known, path)):
-        return replace(found, is_partial=True)
+    kinds = (AlertField.HOSTS, AlertField.ENVIRONMENT)
+    joined = [fields[each].leaf.path if each in fields else None for each in kinds]
+    found = propose_identity(messages, *joined)
+    if found is None and messages.recovery is not None:
+        found = propose_identity(messages.without_recovery, *joined)
+        return replace(found, is_partial=True) if found else None
     return found
 
 

@@ -118,3 +118,28 @@ def test_a_pasted_payload_is_recognized_immediately(live_sqlite: LiveGatebell, p
     expect(page.get_by_text("This integration uses a mapping")).to_be_visible()
     made = list_stored_integrations(live_sqlite, endpoint.project)[-1]
     assert (made.name, made.mapping is not None) == ("Zabbix", True)
+
+
+@pytest.mark.spec("H8")
+def test_messages_are_recognized_before_the_integration_is_added(
+    live_sqlite: LiveGatebell, page: Page
+) -> None:
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
+    page.goto(f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/new")
+    page.get_by_label("Name").fill("Disks")
+    page.get_by_label("Message about a problem").fill(
+        json.dumps({"event": {"name": "Disk full", "state": "open"}, "host": "db-1"})
+    )
+    page.get_by_role("button", name="Add integration").click()
+    expect(page.get_by_role("status").filter(has_text="Unknown tool")).to_be_visible()
+    expect(page.get_by_label("Name")).to_have_value("Disks")
+    page.get_by_label("Message about its recovery").fill(
+        json.dumps({"event": {"name": "Disk full", "state": "mended"}, "host": "db-1"})
+    )
+    page.get_by_role("button", name="Add integration").click()
+    expect(page.get_by_role("cell", name="event.state is “mended”", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Add integration").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Disks")
+    mapping = list_stored_integrations(live_sqlite, endpoint.project)[-1].mapping
+    assert "mended" in json.dumps(mapping)
