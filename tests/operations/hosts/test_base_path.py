@@ -24,7 +24,7 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 KEPT = pytest.mark.parametrize("proxy", ["kept"], indirect=True)
 TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
 #: Maximum number of opened pages, enough for every kind of page.
-_MOST_PAGES = 250
+_MOST_PAGES = 400
 #: Parts of a URL that do not make another kind of page, such as numbers and parameter values.
 _ONE_OF_MANY = re.compile(
     r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+|(?<=/help/api/)[^?]+|(?<=/new/tools/)[^?]+"

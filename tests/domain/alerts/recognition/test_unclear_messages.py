@@ -303,3 +303,10 @@ def test_a_failed_run_starts_the_alert_when_it_ends() -> None:
     payload = {"project": "shop", "result": "failed", **times}
     alert = _read(payload, guess_mapping(Messages(firing=payload)).mapping)
     assert (alert.started_at, alert.ended_at) == (datetime(2026, 11, 28, 10, 30, tzinfo=UTC), None)
+
+
+def test_alerts_of_two_environments_are_kept_apart() -> None:
+    firing = {"app_name": "shop", "service": "Heartbeat", "environment": "Production"}
+    mapping = guess_mapping(Messages(firing={**firing, "message": "It failed."})).mapping
+    alerts = [_read({**firing, "environment": each}, mapping) for each in ("Production", "Test")]
+    assert len({each.fingerprint for each in alerts}) == 2
