@@ -133,7 +133,7 @@ def test_the_url_of_a_calendar_is_never_shown(gatebell: LiveGatebell, team: Team
     assert made["host"] == "calendar.invalid"
     shown = signed_in(gatebell, team.alice).get(f"{gatebell.url}/-/on_call").text
     assert "calendar.invalid" in shown
-    assert "4711" not in shown + str(made) + gatebell.log_text()
+    assert "private-4711" not in shown + str(made) + gatebell.log_text()
     again = team.mine.done("POST", f"/absence_calendars/{made['id']}/refresh", status=200)
     assert again["next_refresh_at"] >= made["next_refresh_at"]
 
