@@ -47,7 +47,7 @@ _INSIDE = {
 
 
 class DeliveryHour(NamedTuple):
-    """Whether an integration received deliveries in an hour."""
+    """The kinds of deliveries that an integration received in an hour."""
 
     #: True if a delivery was accepted.
     received: bool
