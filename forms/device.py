@@ -2,7 +2,7 @@
 
 from wtforms.validators import DataRequired, Length
 
-from domain.oauth.devices import MAX_TYPED_CODE_LENGTH
+from domain.oauth.device_authorizations import MAX_TYPED_CODE_LENGTH
 from forms.base import Form, TextLineField
 
 

@@ -34,7 +34,7 @@ from domain.oauth.applications.refusals import add_skipped_counts, store_rejecte
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import REQUEST_URI_PREFIX
 from domain.oauth.context import NewRejectedRequest, OAuthContext
-from domain.oauth.devices import release_device_requests
+from domain.oauth.device_authorizations import release_device_requests
 from domain.oauth.discovery import build_openid_provider_metadata
 from domain.oauth.protocol import (
     OAUTH_NO_STORE_HEADERS,

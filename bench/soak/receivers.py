@@ -13,7 +13,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bench.soak.ledger import ExpectedPages
 from tests.support.mail.mail_server import Mailbox
-from tests.support.service.receiver import Received, Receiver
+from tests.support.service.message_receiver import Received, Receiver
 
 #: Pattern for firing alerts in the subject or in the list of a message.
 _FIRING_PATTERN = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)

@@ -26,7 +26,7 @@ from tests.support.alerts.senders import Endpoint, connect
 from tests.support.git.client import GitClient
 from tests.support.mail.mail_server import running_mail_server
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 from web.database.schema import migrate_to_newest
 
 USER_COUNT = 6

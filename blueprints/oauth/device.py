@@ -7,9 +7,9 @@ from flask_login import current_user
 from domain.access.scopes import describe_scopes as scope_views
 from domain.access.scopes import filter_grantable_scopes
 from domain.core.errors import InvalidError, NotFoundError, TooManyAttemptsError
-from domain.oauth import devices
+from domain.oauth import device_authorizations
 from domain.oauth.clients.directory import get_application_page
-from domain.oauth.devices import (
+from domain.oauth.device_authorizations import (
     MAX_TYPED_CODE_LENGTH,
     DeviceDecision,
     DeviceRequest,
@@ -73,7 +73,7 @@ def open_request() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _render_code_form(form), 422
     try:
-        asked = devices.open_device_request(
+        asked = device_authorizations.open_device_request(
             form.user_code.data or "", user_id=get_current_user().id, context=build_oauth_context()
         )
     except (InvalidError, TooManyAttemptsError) as error:
@@ -111,7 +111,7 @@ def show_to_phone() -> ResponseReturnValue:
         form.add_error("user_code", message)
         return _render_phone_form(form), 422
     url = build_public_url(url_for("device.enter", user_code=format_user_code(code)))
-    return render_template("device/scan.html", url=url, picture=build_qr_code(url))
+    return render_template("device/qr_code.html", url=url, picture=build_qr_code(url))
 
 
 @device.get("/decision")
@@ -137,7 +137,7 @@ def decide() -> ResponseReturnValue:
         )
         if asked is None:
             return _redirect_to_code_form()
-        name = devices.decide_device_request(
+        name = device_authorizations.decide_device_request(
             asked, decision, build_submitted_approval(), context=build_oauth_context()
         )
     except InvalidError as error:
@@ -151,11 +151,11 @@ def _read_device_decision() -> DeviceDecision:
 
 
 def _render_phone_form(form: UserCodeForm) -> str:
-    return render_template("device/phone.html", form=form)
+    return render_template("device/continue_on_phone.html", form=form)
 
 
 def _render_code_form(form: UserCodeForm) -> str:
-    return render_template("device/enter.html", form=form)
+    return render_template("device/enter_code.html", form=form)
 
 
 def _render_error(
@@ -168,7 +168,8 @@ def _render_error(
     form.add_error("user_code", str(error))
     if isinstance(error, TooManyAttemptsError):
         return _render_code_form(form), 429, {"Retry-After": str(error.retry_after)}
-    return _render_code_form(form), 409 if isinstance(error, devices.AlreadyDecidedError) else 422
+    is_decided = isinstance(error, device_authorizations.AlreadyDecidedError)
+    return _render_code_form(form), 409 if is_decided else 422
 
 
 def _render_device_request(device_request: DeviceRequest) -> str:

@@ -31,7 +31,7 @@ HOT_PATHS = (
     "domain/heartbeats/pings.py",
     "domain/oauth/authorization.py",
     "domain/oauth/clients/credential_lookup.py",
-    "domain/oauth/devices.py",
+    "domain/oauth/device_authorizations.py",
     "domain/oauth/endpoints.py",
     "domain/oauth/grants/",
     "domain/oauth/presented_tokens/",

@@ -29,7 +29,7 @@ from tests.support.notifications.push_service import Device, PushService
 from tests.support.oauth.oauth_wire import post_token
 from tests.support.service.calendars import build_calendar
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 from tests.support.wire.html_forms import form_to, submit
 
 

@@ -48,7 +48,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SHAPES = (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.accounts.people import alice, make_project
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 
 pytestmark = pytest.mark.one_database("sqlite")
 

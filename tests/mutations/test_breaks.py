@@ -42,7 +42,7 @@ ROOMS = (
     *("domain/alerts/deliveries.py", "domain/alerts/formats", "domain/alerts/handling"),
     *("domain/alerts/integrations", "domain/alerts/listing", "domain/alerts/matching"),
     *("domain/alerts/reading", "domain/alerts/receiving", "domain/alerts/storing"),
-    *("domain/oauth/clients", "domain/oauth/consent", "domain/oauth/devices.py"),
+    *("domain/oauth/clients", "domain/oauth/consent", "domain/oauth/device_authorizations.py"),
     *("domain/oauth/grants", "domain/oauth/openid", "domain/oauth/personal_tokens"),
     *("domain/oauth/presented_tokens", "domain/oauth/registration.py", "domain/oauth/tokens.py"),
     *(

@@ -11,7 +11,7 @@ from typing import Any
 from domain.accounts.attempt_counters import claim_single_use
 from domain.core.errors import DomainError
 from domain.core.randomness import generate_random_hex
-from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest
+from domain.oauth.device_authorizations import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal_value, unseal_text

@@ -37,7 +37,11 @@ from domain.oauth.clients.credential_lookup import (
     select_single_value,
 )
 from domain.oauth.clients.found_rows import DeviceRow, GrantRow
-from domain.oauth.devices import build_device_request, build_store_statement, create_device_request
+from domain.oauth.device_authorizations import (
+    build_device_request,
+    build_store_statement,
+    create_device_request,
+)
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import DENIED_BY_OWNER, RejectedGrantError, Rejection, RejectionReason
 from domain.oauth.requested_scopes import parse_allowed_scopes, parse_known_scopes

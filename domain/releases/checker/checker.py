@@ -32,7 +32,7 @@ from domain.releases.checker.request_lists import (
     is_request_line,
 )
 from domain.releases.checker.requests import Request, find_request_changes
-from domain.releases.checker.shell import check_shell
+from domain.releases.checker.shell_commands import check_shell
 from domain.releases.checker.source_code import check_python, check_source, check_terraform
 from domain.releases.checker.tokens import CommentSyntax
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE

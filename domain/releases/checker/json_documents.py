@@ -30,7 +30,7 @@ from domain.releases.checker.graphql import check_graphql_request
 from domain.releases.checker.names import find_names_in_text
 from domain.releases.checker.request_lists import is_command_line
 from domain.releases.checker.requests import HTTP_METHODS, Request, find_request_changes
-from domain.releases.checker.shell import check_shell
+from domain.releases.checker.shell_commands import check_shell
 
 MAX_DEPTH = 200
 #: Pattern for a complete token. Strings in a HAR file can contain whole web pages.

@@ -10,7 +10,7 @@ from domain.releases.checker.findings import (
 )
 from domain.releases.checker.graphql import check_graphql_request
 from domain.releases.checker.requests import Request, find_request_changes
-from domain.releases.checker.shell import check_shell
+from domain.releases.checker.shell_commands import check_shell
 
 _REQUEST_PATTERN = re.compile(
     r"[\s>*-]*(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)[ \t:]+"

@@ -22,7 +22,7 @@ from domain.releases.checker.bindings import (
     join_segments,
     read_literal,
 )
-from domain.releases.checker.clients import find_client_request
+from domain.releases.checker.client_libraries import find_client_request
 from domain.releases.checker.findings import (
     DetectedChange,
     UnreadableContentError,
@@ -49,7 +49,11 @@ from domain.releases.checker.requests import (
     resolve_base_url,
     split_path,
 )
-from domain.releases.checker.shell import Word, find_runner_registration, is_registration_option
+from domain.releases.checker.shell_commands import (
+    Word,
+    find_runner_registration,
+    is_registration_option,
+)
 from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Token, split_tokens
 from domain.releases.matching import CallMatch
 from domain.releases.schedule import CHANGES_BY_ID

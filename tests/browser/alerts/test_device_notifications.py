@@ -30,7 +30,7 @@ from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import connect
 from tests.support.notifications.push_service import Device, PushService
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 
 pytestmark = pytest.mark.one_database("sqlite")
 CONTACTS = "/-/user_settings/contacts"

@@ -10,7 +10,7 @@ from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import make_project, make_user
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 
 #: Clicks of a user without experience; the goal is to stay below this number.
 MOST_CLICKS = 25

@@ -17,7 +17,7 @@ from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.mail.mail_server import Mailbox, ReceivedEmail, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 
 _LINK = re.compile(r"Acknowledge it: (\S+)")
 _LINK_TO_MANY = re.compile(r"Acknowledge all 3, or some of them: (\S+)")

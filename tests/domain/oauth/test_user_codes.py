@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.oauth.clients.user_agents import describe_device
-from domain.oauth.devices import (
+from domain.oauth.device_authorizations import (
     MAX_TYPED_CODE_LENGTH,
     USER_CODE_ALPHABET,
     format_user_code,

@@ -10,7 +10,7 @@ from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 from web.jobs.destinations import AuditStreaming
 from web.settings.reader import parse_settings
 

@@ -16,7 +16,7 @@ from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.live import SECRET_KEY, NewService
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
 from web.settings.reader import Settings, parse_settings

@@ -11,7 +11,7 @@ from tests.support.accounts.administration import find_last_event, get_shared_ad
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import now, unique
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import delete, update
 
 from domain.core.keyring import Keyring
-from domain.oauth.devices import format_user_code, generate_user_code
+from domain.oauth.device_authorizations import format_user_code, generate_user_code
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
 from tests.support.accounts.people import (

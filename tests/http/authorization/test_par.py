@@ -43,7 +43,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.oauth.pushes import PREFIX, address, push, pushed, request_form
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 from tests.support.wire.html_forms import form_with, forms_in, submit
 from web.settings.reader import Settings
 

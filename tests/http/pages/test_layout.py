@@ -19,7 +19,7 @@ _FONT = re.compile(r"vendor/inter/([\w.-]+\.woff2)")
 def test_the_preloaded_typeface_is_the_one_of_the_style_sheet(gatebell: LiveGatebell) -> None:
     page = gatebell.http().get(f"{gatebell.url}/users/sign_in").text
     (preloaded,) = _FONT.findall(page)
-    style = (ROOT / "static" / "css" / "tokens.css").read_text(encoding="utf-8")
+    style = (ROOT / "static" / "css" / "design_tokens.css").read_text(encoding="utf-8")
     assert preloaded in _FONT.findall(style)
     for name in _FONT.findall(style):
         font = gatebell.http().get(f"{gatebell.url}/static/vendor/inter/{name}")

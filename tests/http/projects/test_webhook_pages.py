@@ -11,7 +11,7 @@ import requests
 from tests.support.accounts.people import make_project, make_user, signed_in
 from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -36,7 +36,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
-from tests.support.service.receiver import running_receiver
+from tests.support.service.message_receiver import running_receiver
 from web.database.engine import open_engine
 from web.database.prepare import prepare_database
 from web.database.schema import migrate_to_newest

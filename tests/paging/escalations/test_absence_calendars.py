@@ -24,7 +24,7 @@ from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.calendars import build_calendar
 from tests.support.service.certificates import make_certificate
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 from web.jobs.on_call_calendars import refresh_calendars
 from web.outgoing import client
 from web.settings.reader import Settings

@@ -24,7 +24,7 @@ from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from tests.support.service.receiver import Receiver, running_telephone
+from tests.support.service.message_receiver import Receiver, running_telephone
 from web.jobs.pages import build_paging_policy
 
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contacts import ContactOwner
 from models import Alert
 from tests.support.notifications.escalations import Escalated
-from tests.support.service.receiver import running_telephone
+from tests.support.service.message_receiver import running_telephone
 
 pytestmark = pytest.mark.both_databases
 

@@ -1,6 +1,6 @@
 """Property tests: every message goes to a user who is allowed to receive it at that moment.
 
-`tests/support/notifications/receivers.py` is an independent model of these rules.
+`tests/support/notifications/recipient_model.py` is an independent model of these rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ from tests.paging.notifications.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import EVENING, Person
-from tests.support.notifications.receivers import DAY, HOUR, MINUTE, Known, Rules
+from tests.support.notifications.recipient_model import DAY, HOUR, MINUTE, Known, Rules
 from web.settings.reader import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]

@@ -31,7 +31,7 @@ from tests.support.notifications.push_service import (
     expires_within_a_day,
     running_push_service,
 )
-from tests.support.service.receiver import Received
+from tests.support.service.message_receiver import Received
 from web.settings.reader import Settings
 
 

@@ -33,8 +33,8 @@ from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages, Person, subjects
+from tests.support.service.message_receiver import Received, Receiver, running_telephone
 from tests.support.service.ports import free_port
-from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.jobs.scheduler import Scheduler
 from web.settings.reader import Settings
 

@@ -27,7 +27,7 @@ from models import Alert, ContactRule, Page
 from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
-from tests.support.service.receiver import Receiver, running_telephone
+from tests.support.service.message_receiver import Receiver, running_telephone
 from web.jobs.pages import build_paging_policy
 
 WORK = {"start": 9 * 60, "end": 17 * 60, "weekdays": [0, 1, 2, 3, 4]}

@@ -16,7 +16,7 @@ from domain.paging.notifications.contacts import ContactOwner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from tests.support.service.receiver import Receiver, running_telephone
+from tests.support.service.message_receiver import Receiver, running_telephone
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.escalations import Escalations
 from web.settings.reader import Settings

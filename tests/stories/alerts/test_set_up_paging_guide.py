@@ -10,7 +10,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.monitoring import wait_until
 from tests.support.documents.guides import guide_for_project
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Receiver, running_telephone
+from tests.support.service.message_receiver import Receiver, running_telephone
 
 pytestmark = pytest.mark.one_database("postgres")
 

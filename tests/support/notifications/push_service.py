@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support.service.certificates import make_certificate
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 
 _CURVE = ec.SECP256R1()
 _SALT_BYTES, _TAG_BYTES = 16, 16

@@ -9,7 +9,7 @@ from tests.support.database.audit_streams import Streams
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox
 from tests.support.mail.mail_server import Mailbox, running_mail_server
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 from web.settings.reader import Settings
 
 

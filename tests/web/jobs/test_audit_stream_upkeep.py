@@ -18,7 +18,7 @@ from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
 from tests.support.mail.stored_texts import list_stored_mails
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 from tests.support.sign_in.password_rules import RULES
 from web.jobs.mail import queue_destination_mail
 from web.jobs.retention import prune_database

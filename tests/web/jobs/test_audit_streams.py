@@ -21,7 +21,7 @@ from domain.delivery.audit_streams.streams import (
 from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 
 DOWN = "http://127.0.0.1:1/"
 

@@ -14,7 +14,7 @@ from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all_
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 from web.jobs.retention import encrypt_stored_secrets
 
 _SECRET = "gbe-" + "s" * 40

@@ -9,7 +9,7 @@ from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
-from tests.support.service.receiver import Received, Receiver
+from tests.support.service.message_receiver import Received, Receiver
 
 
 def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> AuditStream:

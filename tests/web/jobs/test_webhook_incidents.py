@@ -7,7 +7,7 @@ from domain.core.schedule_conditions import compute_parameters
 from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, lock_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
 
 

@@ -12,7 +12,7 @@ from domain.delivery.webhooks.types import DeliveryState, Webhook
 from domain.housekeeping.rekeying import reencrypt_all_columns
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
-from tests.support.service.receiver import Receiver
+from tests.support.service.message_receiver import Receiver
 from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"

@@ -20,7 +20,7 @@ from domain.delivery.webhooks.types import DeliveryState
 from models import Alert, Project
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
-from tests.support.service.receiver import Received, Receiver
+from tests.support.service.message_receiver import Received, Receiver
 from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
 from web.jobs.mail import queue_destination_mail
 from web.jobs.retention import prune_database

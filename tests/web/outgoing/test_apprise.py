@@ -13,8 +13,8 @@ import pytest
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.base import SendProblem
 from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.message_receiver import Received, Receiver, running_telephone
 from tests.support.service.ports import free_port
-from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
 from web.settings.reader import Settings, parse_settings
 

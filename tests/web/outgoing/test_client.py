@@ -12,7 +12,7 @@ from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.errors import OutgoingError
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 from tests.support.service.tls_server import lax_context, running_server, running_tls_server
 from web.outgoing.client import OutgoingClient, OutgoingResponse
 

@@ -14,8 +14,8 @@ from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.errors import OutgoingError
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import rsa_key, write_certificate
+from tests.support.service.message_receiver import running_receiver
 from tests.support.service.ports import free_port
-from tests.support.service.receiver import running_receiver
 from tests.support.service.tls_server import lax_context, running_server
 from web.outgoing.client import OutgoingClient, OutgoingResponse
 from web.outgoing.proxy import Proxy

@@ -32,7 +32,7 @@ from domain.delivery.outgoing.destinations import (
 from domain.delivery.outgoing.signing import OutgoingMessage
 from models.base import Base, BigId
 from models.destination import Destination
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.message_receiver import Receiver, running_receiver
 from web.database.engine import open_engine
 from web.jobs.destinations import DestinationWorker
 from web.settings.reader import Settings

@@ -14,7 +14,7 @@ from tests.support.accounts.people import make_project, make_user, now
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -40,7 +40,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.oauth.openid_wire import verify_id_token
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.message_receiver import Received, Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
 from web.jobs.backchannel_logout import BackchannelLogout
 

@@ -14,7 +14,7 @@ from tests.support.accounts.people import (
     open_browser,
 )
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import running_telephone
+from tests.support.service.message_receiver import running_telephone
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 

@@ -24,7 +24,7 @@ from tests.support.accounts.people import (
 from tests.support.alerts.monitoring import wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.service.receiver import Receiver, running_telephone
+from tests.support.service.message_receiver import Receiver, running_telephone
 from tests.support.wire.html_forms import form_to, form_with, submit
 from web.jobs.pages import PagingJob
 from web.jobs.scheduler import Scheduler
