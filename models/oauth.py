@@ -88,8 +88,7 @@ class Application(Base):
     #: Groups whose members may use the application. NULL if all users may use it.
     #: If all of these groups were deleted, no user may use it.
     allowed_group_ids: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
-    #: Days after which an unused refresh token expires, and after which every refresh token
-    #: expires.
+    #: Maximum idle time and maximum lifetime of refresh tokens, in days.
     refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
     refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
     name_key: Mapped[str | None] = build_folded_column()
@@ -235,8 +234,8 @@ class AccessToken(WithId):
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        # This index counts the tokens that are not revoked, of which applications with refresh
-        # tokens have few.
+        # Tokens that are not revoked are counted with this index. Applications with refresh tokens
+        # have few of them.
         Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
         # This index finds the users of an application who have no grant.
         build_partial_index(

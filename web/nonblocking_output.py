@@ -43,7 +43,7 @@ def get_unpatched_function(module: str, name: str) -> Any:
 
 
 class Output:
-    """A file descriptor without non-blocking writes. Each write may wait for the reader."""
+    """A file descriptor in blocking mode. A write blocks until the reader makes room."""
 
     def __init__(self, descriptor: int) -> None:
         """Store a descriptor, which stays open."""

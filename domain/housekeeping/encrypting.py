@@ -1,7 +1,7 @@
-"""Encrypts plaintext data of older releases in the background worker, after an upgrade.
+"""Encrypts plaintext data left by older releases, in the background worker after an upgrade.
 
-Migrations have no access to SECRET_KEY. Hosts of an older release cannot read encrypted data, so
-most data is encrypted only after all hosts are upgraded.
+Migrations have no access to SECRET_KEY. Hosts that run an older release cannot read encrypted data,
+so most data is encrypted only after all hosts are upgraded.
 """
 
 from collections.abc import Callable

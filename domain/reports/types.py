@@ -343,7 +343,7 @@ class Report(Resource):
     )
     people: list[PersonFigures]
     hours: list[int] = Field(
-        description="Numbers of pages to users by hour of the day, from 0 to 23, in `time_zone`."
+        description="Number of pages to users in each hour of the day (0 to 23) in `time_zone`."
     )
     weekday_hours: list[list[int]] = Field(
         description="Numbers of pages to users by weekday, starting with Monday, and hour of the "

@@ -138,7 +138,7 @@ class _AttemptPauses:
             raise MigrationBlockedError(_format_blocked_message(reached, others))
         told = {"after": reached, "others": others, "pause": self._seconds}
         _log.warning(
-            "Migration was blocked by the locks of other transactions; it is retried.",
+            "Migration was blocked by the locks of other transactions; it will be retried.",
             extra={"event": "migration.blocked", **told},
         )
         sleep(self._seconds)

@@ -264,7 +264,7 @@ def resolve_unreported_alerts(settings: Settings) -> int:
 
 
 def update_daily_counts(settings: Settings) -> None:
-    """Add new alerts to the daily counts, and fold the names of new environments."""
+    """Add new alerts to the daily counts, and store the case-folded names of new environments."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         sum_day_counts(session=session)
         fold_environment_names(session=session)

@@ -450,7 +450,7 @@ def main() -> None:
     results.write(format_result_line({"id": 0}))
     results.flush()
     program.handle_requests(_read_requests())
-    # A regular exit would wait for threads of apprise that hang.
+    # A regular exit would wait for hung threads of apprise.
     os._exit(0)
 
 

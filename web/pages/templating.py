@@ -1,4 +1,4 @@
-"""Context and filters of templates, for times, sizes, links and untrusted texts."""
+"""Template context and template filters for times, sizes, links and untrusted text."""
 
 import hashlib
 import math
@@ -87,7 +87,7 @@ _SIGNED_IN_LINKS = (
         ("applications.", "authorized_applications."),
     ),
 )
-#: Icons of the links in the bar at the bottom of phones.
+#: Icons of the links in the navigation bar at the bottom of the screen on phones.
 _NAVIGATION_ICONS = {
     "Home": "home",
     "Alerts": "bell",

@@ -26,9 +26,9 @@ class Rehearsal:
     changes: Sequence[Change]
     #: Consumers' uses of the changes that take effect, breaking uses first.
     uses: Sequence[AffectedUsage]
-    #: Number of access tokens without an expiry date that get an expiry date in the release.
+    #: Number of access tokens that get an expiry date in the release because they have none.
     endless_tokens: int
-    #: Expiry date that these tokens get, or None if there are no such tokens.
+    #: Expiry date for tokens that have none, or None if there are no such tokens.
     endless_until: date | None
 
     @property

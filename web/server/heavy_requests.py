@@ -166,7 +166,7 @@ class RelayedResponse:
     """Response from a heavy process, which Flask calls as a WSGI application."""
 
     def __init__(self, head: bytes, messages: _MessageConnection) -> None:
-        """Parse the status and headers, and store the connection with the rest."""
+        """Parse the status and headers, and keep the connection, which delivers the body."""
         self.status, headers = orjson.loads(head)
         self.headers = Headers([(name, value) for name, value in headers])
         self._messages = messages

@@ -266,7 +266,7 @@ class Supervisor:
         )
         if ended and not has_said_why:
             _log.critical(
-                "Process exited unexpectedly; all processes are stopped.",
+                "Process exited unexpectedly; stopping all processes.",
                 extra={"event": "supervisor.stopping", "program": ended.name},
             )
         statuses = self._stop_programs()

@@ -335,7 +335,9 @@ class Settings(HostSettings):
         "Number of newest deliveries of an integration that are always kept.",
     )
     delivery_keep_days: int = define_live_setting(
-        30, kinds.allow_whole_number(1, 3_650, "days"), "Retention of all other deliveries."
+        30,
+        kinds.allow_whole_number(1, 3_650, "days"),
+        "Retention of the other deliveries, which are not among the newest.",
     )
     alert_keep_days: int = define_live_setting(
         0,

@@ -54,7 +54,7 @@ WRONG_SETTING_STATUS = 2
 
 
 class SettingsError(Exception):
-    """Error for an invalid setting, with a sentence that names the setting."""
+    """Error for an invalid setting. The message names the setting."""
 
     #: Additional sentence about a part of the value, or an empty string.
     detail: str = ""

@@ -1,4 +1,4 @@
-"""Sign-up by a link to an email address, and approval by administrators.
+"""Sign-up through a link sent by email, and approval by administrators.
 
 A link is signed and works once. The link and the address are stored only in the email. Only the
 recipient learns whether the address already has an account.

@@ -19,8 +19,8 @@ from domain.alerts.tools.base import MonitoringTool
 
 #: Prefix of warnings and errors about bodies that have the format of another integration type.
 WRONG_FORMAT_PREFIX = "This looks like"
-#: Accepted time formats, for descriptions of request bodies.
-TIME_NOTATIONS = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
+#: Accepted time formats, which end descriptions of fields in request bodies.
+TIME_NOTATIONS = "in RFC 3339 or RFC 2822 format, or as seconds or milliseconds since 1970."
 
 
 @dataclass(frozen=True, kw_only=True)

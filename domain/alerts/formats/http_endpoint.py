@@ -197,9 +197,9 @@ class GenericAlert(BaseModel):
         default="New: Alert", description="Title of the alert. Lists show at most 200 characters."
     )
     description: str = ""
-    start_time: str | int | float = Field(default="", description=f"Start time: {TIME_NOTATIONS}")
+    start_time: str | int | float = Field(default="", description=f"Start time, {TIME_NOTATIONS}")
     end_time: str | int | float = Field(
-        default="", description=f"End time, which resolves the alert: {TIME_NOTATIONS}"
+        default="", description=f"End time, which resolves the alert, {TIME_NOTATIONS}"
     )
     service: str = ""
     monitoring_tool: str = ""

@@ -308,7 +308,7 @@ class MetricsItem(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
-    starts_at: str = Field(description=f"Start time: {TIME_NOTATIONS}")
+    starts_at: str = Field(description=f"Start time, {TIME_NOTATIONS}")
     status: str = Field(
         default="firing", description="Status of the alert, `firing` or `resolved`."
     )

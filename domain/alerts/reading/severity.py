@@ -117,6 +117,6 @@ def find_usual_severity_word(value: object) -> str | None:
 
 
 def propose_severity(word: str) -> Severity:
-    """Return the probable severity for a sender's word."""
+    """Return the most likely severity for a word that a sender uses, such as `warn`."""
     known = find_usual_severity_word(word) or normalize_word(word)
     return _PROPOSED_SEVERITIES.get(known, Severity.CRITICAL)

@@ -63,7 +63,7 @@ def validate_query(schema: type[SchemaT], given: Mapping[str, Sequence[str]]) ->
 def _list_unknown_parameters(
     schema: type[BaseModel], names: Sequence[str]
 ) -> Sequence[InvalidValue]:
-    """Return the problems of unknown parameters; the last one lists the known parameters."""
+    """Return a problem for each unknown parameter. The last problem lists the known parameters."""
     *first, last = (_build_unknown_name_problem(each) for each in names)
     reason = f"{last.reason}. {_format_known_parameters(schema.model_fields)}"
     return [*first, last._replace(reason=reason)]

@@ -63,7 +63,7 @@ class ClaimedEmail(NewEmail):
     tries: int
     #: Labels and URLs of the buttons in the HTML part, which are not stored.
     buttons: Sequence[tuple[str, str]] = field(default=(), repr=False)
-    #: Identifier of the subject. Mail clients show messages with the same identifier as a thread.
+    #: Identifier of the thread. Mail clients group messages with the same identifier.
     thread: str = ""
 
 

@@ -36,7 +36,7 @@ def fetch_application_user_page(
 def find_application_users(
     work: UnitOfWork, application_id: int, query: ApplicationUserQuery
 ) -> tuple[ApplicationUser, ...]:
-    """Return the users of an application on a page of a list, newest accounts first."""
+    """Return one page of an application's users, newest accounts first."""
     session, offset, limit = work.session, query.offset, query.page_size
     viewer = ApplicationViewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
     people = select_application_user_ids(

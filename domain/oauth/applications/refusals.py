@@ -152,7 +152,8 @@ class ApplicationSetupProgress:
     """The setup progress of an application."""
 
     stage: ApplicationSetupStage
-    #: First authorization of the application; None if no user has authorized it, or if it is old.
+    #: First authorization of the application. None if no user has authorized the application, or if
+    #: the application is old.
     first: FirstAuthorization | None
 
 

@@ -135,7 +135,7 @@ class RefusedRequestQuery(OffsetQuery):
 
 
 class RefusedRequest(Resource):
-    """A rejected authorization or token request in the name of an application."""
+    """A rejected authorization or token request from an application."""
 
     id: int
     refused_at: Time

@@ -135,7 +135,7 @@ def test_a_program_that_exits_stops_the_others_with_status_1(tmp_path: Path) -> 
     wait_for_starts(process, 1)
     sign.touch()
     output, _ = process.communicate(timeout=60)
-    assert "Process exited unexpectedly; all processes are stopped." in output
+    assert "Process exited unexpectedly; stopping all processes." in output
     assert output.count("finished") == 1
     assert process.returncode == 1
 
@@ -251,7 +251,7 @@ def test_a_program_that_fails_at_its_first_start_is_not_restarted(tmp_path: Path
     output, _ = process.communicate(timeout=60)
     # Since Python 3.13 the traceback also shows the program's source.
     assert output.count("\nLookupError: it failed") == 1
-    assert "Process exited unexpectedly; all processes are stopped." in output
+    assert "Process exited unexpectedly; stopping all processes." in output
     assert process.returncode == 1
 
 

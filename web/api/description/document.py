@@ -525,7 +525,7 @@ def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any
     return {
         "operationId": f"webhook.{name}",
         "tags": ["Webhooks"],
-        "summary": f"Event {name}",
+        "summary": f"Receive the event {name}",
         "description": "Messages are signed as in Standard Webhooks. See docs/webhooks.md.",
         "parameters": [
             {

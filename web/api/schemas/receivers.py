@@ -41,7 +41,7 @@ class PagerDutyPayload(Body):
     summary: str = Field(min_length=1)
     source: str = Field(min_length=1)
     severity: Literal["critical", "error", "warning", "info"]
-    timestamp: str = Field(default="", description=TIME_NOTATIONS)
+    timestamp: str = Field(default="", description=f"Time, {TIME_NOTATIONS}")
     component: str = ""
     group: str = ""
     custom_details: dict[str, Any] = Field(default_factory=dict)
@@ -68,7 +68,7 @@ class ChangePayload(Body):
 
     summary: str = Field(min_length=1)
     source: str = ""
-    timestamp: str = Field(default="", description=TIME_NOTATIONS)
+    timestamp: str = Field(default="", description=f"Time, {TIME_NOTATIONS}")
 
 
 class ChangeEvent(Body):

@@ -208,7 +208,7 @@ class UsageResource(Resource):
 
     @classmethod
     def from_usage(cls, use: AffectedUsage) -> "UsageResource":
-        """Return the calls that a change affects as a resource."""
+        """Create a resource from the calls that a change affects."""
         return cls(
             change=use.change.id,
             release=use.change.release,

@@ -344,7 +344,7 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
         raise InvalidError(f"The backup is damaged. {' '.join(faults[:5])}")
     kind = make_url(settings.database_url).get_backend_name()
     if manifest.database != kind:
-        message = f"This is a backup of {manifest.database}, but DATABASE_URL names {kind}."
+        message = f"This is a backup of {manifest.database}, but DATABASE_URL points to {kind}."
         raise InvalidError(message)
     revision = manifest.contents.revision
     if not is_known_revision(revision):
