@@ -62,6 +62,9 @@ _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+#: Words that describe a thing in names such as `ErrorChecker` or `ALARM_TYPE`. They are only states
+#: alone or at the end of a text with separators.
+_NOUNS = parse_word_set("alert alarm anomaly error failure problem outage warning new")
 #: Maximum length of a text that many other words contain.
 _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
@@ -113,8 +116,9 @@ def find_state(value: object) -> NamedState | None:
         return None
     if not UNCLEAR_WORDS.isdisjoint(words):
         return None
-    for word in reversed(words):
-        if state := STATE_WORDS.get(word):
+    is_name = len(words) > 1 and value.strip().isalpha()
+    for position, word in enumerate(reversed(words)):
+        if (state := STATE_WORDS.get(word)) and not (word in _NOUNS and (is_name or position)):
             return NamedState(state, word, is_plain=len(words) == 1)
     return None
 
