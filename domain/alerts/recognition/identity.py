@@ -15,7 +15,7 @@ from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.recognition.fields import LINK_OWNERS, RUNNER_WORDS, Confidence
 from domain.alerts.recognition.key_words import parse_word_set, split_words
-from domain.alerts.recognition.leaves import Leaf
+from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.snapshots import Snapshot
@@ -25,6 +25,7 @@ from domain.alerts.recognition.states import (
     find_state_in_sentence,
     is_plain_state,
 )
+from domain.core.word_lists import join_words
 
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
 _ALERT_WORDS = parse_word_set(
@@ -104,11 +105,14 @@ class Identity:
     may_merge_hosts: bool = False
     #: True if the values in the recovery differ.
     is_partial: bool = False
+    #: Path of the first value in the recovery, if it differs.
+    moved: PayloadPath | None = None
 
     @property
     def values(self) -> str:
         """The paths as a phrase."""
-        return " and ".join(map(format_path, self.paths))
+        first = " or else ".join(map(format_path, filter(None, (self.paths[0], self.moved))))
+        return join_words([first, *map(format_path, self.paths[1:])])
 
 
 def propose_identity(
@@ -131,6 +135,35 @@ def propose_identity(
         or _find_alert_id(stable, messages, host)
         or _join_environment(_find_rule_and_objects(stable, messages, host), messages, environment)
     )
+
+
+def find_moved_identity(messages: Messages, found: Identity) -> Identity:
+    """Return the identifier of an alert that has another key in the recovery.
+
+    Otherwise, return `found`, which only identifies the messages about the problem.
+    """
+    problem = messages.without_recovery
+    keys = [leaf for leaf in problem.stable_leaves if _is_identifier(leaf) and _is_of_alert(leaf)]
+    for leaf in sorted(keys, key=lambda each: each.depth):
+        for other in sorted(list_leaves(messages.recovery or {}), key=lambda each: each.depth):
+            is_same = other.is_scalar and str(other.value) == str(leaf.value)
+            if is_same and _is_of_alert(other) and set(leaf.words) & set(other.words):
+                is_whole = found.paths == (leaf.path,)
+                return replace(
+                    found,
+                    paths=(leaf.path,),
+                    moved=other.path,
+                    confidence=found.confidence if is_whole else Confidence.UNSURE,
+                    reason=f"the recovery has the same value in {format_path(other.path)}",
+                )
+    return replace(found, is_partial=True)
+
+
+def _is_of_alert(leaf: Leaf) -> bool:
+    """Return whether a key names an identifier of an alert or of a problem."""
+    words = set(leaf.own_words)
+    is_id = bool(words & (_ID_WORDS | set(_KEY_WORDS)))
+    return is_id and not _GROUP_WORDS.isdisjoint(leaf.words[-2:])
 
 
 def _join_environment(
