@@ -529,8 +529,6 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
             continue
         reason = f"{leaf.text} is a severity"
         return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
-    if found:
-        return found
     found = find_field(AlertField.SEVERITY, given)
     return found and replace(found, confidence=Confidence.UNSURE)
 

@@ -154,15 +154,6 @@ def find_leading_state(value: object) -> tuple[NamedState, str] | None:
     return (NamedState(state, found[1], is_plain=False), separator) if is_long else None
 
 
-def list_leading_recoveries(value: str) -> tuple[str, ...]:
-    """Return how texts probably begin that the sender sends when the alert is over."""
-    found = find_leading_state(value)
-    if found is None or found[0].state is State.RECOVERY:
-        return ()
-    texts = (f"{word}{found[1]}" for word in list_recovery_values(found[0].word))
-    return tuple(text for text in texts if len(text) > _MAX_COMMON_LENGTH)
-
-
 def list_recovery_values(value: str) -> tuple[str, ...]:
     """Return the values that a sender probably sends in place of a value when the alert is over.
 
