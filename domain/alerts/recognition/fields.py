@@ -188,12 +188,6 @@ def _is_short_text(leaf: Leaf) -> bool:
     return is_short and _is_own_title(leaf)
 
 
-def _is_problem_text(leaf: Leaf) -> bool:
-    """Return whether a short text is no name of a thing that a tool does not check itself."""
-    is_name = leaf.own_words[-1:] in (("name",), ("label",)) and not leaf.is_top
-    return _is_short_text(leaf) and not (is_name and leaf.thing not in _NOT_AFFECTED)
-
-
 def _is_host(leaf: Leaf) -> bool:
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
     is_listed = any(isinstance(key, int) for key in leaf.path)
@@ -350,7 +344,7 @@ def find_field(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_problem_text, _is_short_text, _is_own_title, _is_title)
+                    for fits in (_is_short_text, _is_own_title, _is_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),

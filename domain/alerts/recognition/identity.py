@@ -65,9 +65,8 @@ AREA_WORDS = parse_word_set("cluster region zone namespace site location project
 _WIDE_WORDS = AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
-#: Kinds of rules that check one object, and words for the places in which they may run.
+#: Kinds of rules that check one object.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
-_RUN_AREA_WORDS = parse_word_set("region zone location")
 _JOB_WORDS = parse_word_set("job task")
 #: Words of rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
@@ -339,8 +338,6 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
     if rule and (has_host or len(objects) > 1):
         # A link without further words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
-    if _is_check(rule):
-        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
     if not has_host and all(_WIDE_WORDS & set(leaf.own_words) for leaf in objects):
         objects += [leaf for leaf in _list_named_things(stable) if leaf not in objects]
     return objects

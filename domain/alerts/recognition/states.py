@@ -62,8 +62,8 @@ _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
-#: Words that describe a thing in names such as `ErrorChecker` or `ALARM_TYPE`. They are only states
-#: alone or at the end of a text with separators.
+#: Words that can also name a kind of thing, as in `ALARM_TYPE`. In the name of a class, and before
+#: other words, they are not states.
 _NOUNS = parse_word_set("alert alarm anomaly error failure problem outage warning new")
 #: Maximum length of a text that many other words contain.
 _MAX_COMMON_LENGTH = 2
