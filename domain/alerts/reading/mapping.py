@@ -31,6 +31,7 @@ from domain.alerts.reading.paths import (
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
 from domain.core.labeled_enums import LabeledEnum
+from domain.core.word_lists import join_words
 
 #: Maximum number of sample values that are offered as choices.
 _MAX_SAMPLE_VALUES = 500
@@ -96,7 +97,7 @@ class FieldMapping:
         if alert_field in self.paths:
             source = " or else ".join(map(format_path, self.paths[alert_field]))
         join = self.rules.joins.get(alert_field)
-        return " and ".join([source, *map(format_path, join.paths)]) if join else source
+        return join_words([source, *map(format_path, join.paths if join else ())])
 
     @property
     def all_paths(self) -> tuple[PayloadPath, ...]:

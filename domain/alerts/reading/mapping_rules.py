@@ -19,6 +19,7 @@ from domain.alerts.reading.paths import (
 )
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
+from domain.core.word_lists import join_words
 
 #: Maximum number of severity words that an integration can have.
 MAX_SEVERITY_WORDS = 100
@@ -86,7 +87,7 @@ class PayloadCondition:
         """The rule as a phrase."""
         return (
             f"{format_path(self.path)} {self.operator.words} "
-            f"{' or '.join(map(format_excerpt, self.words))}"
+            f"{join_words(map(format_excerpt, self.words), 'or')}"
         )
 
 

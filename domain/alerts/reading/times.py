@@ -224,6 +224,12 @@ def _try_parse_time(value: object) -> tuple[datetime | None, _Assumption | None]
         return None, None
 
 
+def is_readable_time(value: object) -> bool:
+    """Return whether a value is a time with a date, in UTC or a zone that is known or missing."""
+    time, guess = _try_parse_time(value)
+    return time is not None and guess in {None, _Assumption.OFFSET}
+
+
 def _format_warning(guess: _Assumption | None, value: object, name: str) -> str | None:
     return f"{name} {guess.value.format(format_excerpt(value))}" if guess else None
 

@@ -14,6 +14,7 @@ from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
 from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
+from domain.alerts.reading.times import is_readable_time
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.states import (
@@ -114,6 +115,10 @@ _UNMARKED_SEVERITIES = parse_word_set("normal default")
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
 #: Kinds of objects whose links may lead to the monitoring tool or to code.
 _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
+_HOME_PAGE = re.compile(
+    r"https?://[^/?#]+(/+(admin|app|console|dashboard|home|index|login|ui)?\b)*(\.\w+)?[/?#]*",
+    re.IGNORECASE,
+)
 _HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
 _THING_WORDS = parse_word_set(
@@ -124,7 +129,6 @@ _THING_WORDS = parse_word_set(
 _NAMING_WORDS = ("name", "label", "code", "ident", "identifier")
 _RULE_NAME_KEYS = tuple((word, "name") for word in ("rule", "alert", "alarm", "check", "policy"))
 _MAX_TITLE = 150
-_TIME_OF_DAY = re.compile(r"[\d:.]+")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
 #: Kinds of objects whose name can also be a word for a state, such as `unreachable`.
 _CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
@@ -184,12 +188,6 @@ def _is_short_text(leaf: Leaf) -> bool:
     return is_short and _is_own_title(leaf)
 
 
-def _is_problem_text(leaf: Leaf) -> bool:
-    """Return whether a short text is no name of a thing that a tool does not check itself."""
-    is_name = leaf.own_words[-1:] in (("name",), ("label",)) and not leaf.is_top
-    return _is_short_text(leaf) and not (is_name and leaf.thing not in _NOT_AFFECTED)
-
-
 def _is_host(leaf: Leaf) -> bool:
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
     is_listed = any(isinstance(key, int) for key in leaf.path)
@@ -203,9 +201,14 @@ def _is_host(leaf: Leaf) -> bool:
 def _is_start(leaf: Leaf) -> bool:
     """Return whether a value is a time of the alert, not the creation time of a device or rule."""
     is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
-    is_part = bool(leaf.text and ":" in leaf.text and _TIME_OF_DAY.fullmatch(leaf.text))
-    is_part |= bool(set(leaf.own_words) & _PUBLICATION_WORDS)
-    return leaf.is_time and not is_part and not (is_creation and set(leaf.words) & _THING_WORDS)
+    is_other = bool(set(leaf.own_words) & _PUBLICATION_WORDS)
+    is_other |= is_creation and bool(set(leaf.words) & _THING_WORDS)
+    return leaf.is_time and is_readable_time(leaf.value) and not is_other
+
+
+def _is_document(leaf: Leaf) -> bool:
+    """Return whether a value is a link that leads further than to the home page of a tool."""
+    return leaf.is_link and not _HOME_PAGE.fullmatch(leaf.text)
 
 
 def _is_severity(leaf: Leaf) -> bool:
@@ -286,14 +289,14 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.RUNBOOK: FieldKind(
         phrases="runbook|runbook url|runbook link|run book|playbook|playbook url|playbook link|"
         "documentation url|documentation link|documentation|help url|help link|kb article",
-        fits=lambda leaf: leaf.is_link,
+        fits=_is_document,
     ),
 }
 #: Links to the problem in the tool, which are used if there is no link to a runbook.
 _PROBLEM_LINKS = FieldKind(
     phrases="permalink|html url|web url|external url|external uri|url|uri|link|href|short link|"
     "console|deep link",
-    fits=lambda leaf: leaf.is_link and _is_problem_link(leaf),
+    fits=lambda leaf: _is_document(leaf) and _is_problem_link(leaf),
 )
 _PROBLEM_OWNERS = parse_word_set("alert alarm incident issue problem finding external permalink")
 _OTHER_LINKS = parse_word_set(
@@ -341,7 +344,7 @@ def find_field(
                 None,
                 (
                     _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_problem_text, _is_short_text, _is_own_title, _is_title)
+                    for fits in (_is_short_text, _is_own_title, _is_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
@@ -520,8 +523,6 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
             continue
         reason = f"{leaf.text} is a severity"
         return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
-    if found:
-        return found
     found = find_field(AlertField.SEVERITY, given)
     return found and replace(found, confidence=Confidence.UNSURE)
 

@@ -9,15 +9,13 @@ is joined with the objects, so that two hosts do not share an alert.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.recognition.fields import LINK_OWNERS, RUNNER_WORDS, Confidence
 from domain.alerts.recognition.key_words import parse_word_set, split_words
-from domain.alerts.recognition.leaves import Leaf
+from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.snapshots import Snapshot
 from domain.alerts.recognition.states import (
     STATE_WORDS,
@@ -25,6 +23,7 @@ from domain.alerts.recognition.states import (
     find_state_in_sentence,
     is_plain_state,
 )
+from domain.core.word_lists import join_words
 
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
 _ALERT_WORDS = parse_word_set(
@@ -66,9 +65,8 @@ AREA_WORDS = parse_word_set("cluster region zone namespace site location project
 _WIDE_WORDS = AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
-#: Kinds of rules that check one object, and words for the places in which they may run.
+#: Kinds of rules that check one object.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
-_RUN_AREA_WORDS = parse_word_set("region zone location")
 _JOB_WORDS = parse_word_set("job task")
 #: Words of rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
@@ -104,11 +102,14 @@ class Identity:
     may_merge_hosts: bool = False
     #: True if the values in the recovery differ.
     is_partial: bool = False
+    #: Path of the first value in the recovery, if it differs.
+    moved: PayloadPath | None = None
 
     @property
     def values(self) -> str:
         """The paths as a phrase."""
-        return " and ".join(map(format_path, self.paths))
+        first = " or else ".join(map(format_path, filter(None, (self.paths[0], self.moved))))
+        return join_words([first, *map(format_path, self.paths[1:])])
 
 
 def propose_identity(
@@ -131,6 +132,35 @@ def propose_identity(
         or _find_alert_id(stable, messages, host)
         or _join_environment(_find_rule_and_objects(stable, messages, host), messages, environment)
     )
+
+
+def find_moved_identity(messages: Messages, found: Identity) -> Identity:
+    """Return the identifier of an alert that has another key in the recovery.
+
+    Otherwise, return `found`, which only identifies the messages about the problem.
+    """
+    problem = messages.without_recovery
+    keys = [leaf for leaf in problem.stable_leaves if _is_identifier(leaf) and _is_of_alert(leaf)]
+    for leaf in sorted(keys, key=lambda each: each.depth):
+        for other in sorted(list_leaves(messages.recovery or {}), key=lambda each: each.depth):
+            is_same = other.is_scalar and str(other.value) == str(leaf.value)
+            if is_same and _is_of_alert(other) and set(leaf.words) & set(other.words):
+                is_whole = found.paths == (leaf.path,)
+                return replace(
+                    found,
+                    paths=(leaf.path,),
+                    moved=other.path,
+                    confidence=found.confidence if is_whole else Confidence.UNSURE,
+                    reason=f"the recovery has the same value in {format_path(other.path)}",
+                )
+    return replace(found, is_partial=True)
+
+
+def _is_of_alert(leaf: Leaf) -> bool:
+    """Return whether a key names an identifier of an alert or of a problem."""
+    words = set(leaf.own_words)
+    is_id = bool(words & (_ID_WORDS | set(_KEY_WORDS)))
+    return is_id and not _GROUP_WORDS.isdisjoint(leaf.words[-2:])
 
 
 def _join_environment(
@@ -162,7 +192,7 @@ def _is_identifier(leaf: Leaf) -> bool:
 
 
 def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
-    for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
+    for leaf in sorted(stable, key=lambda each: each.depth):
         words = set(leaf.own_words)
         is_key = words & set(_KEY_WORDS) or ("key" in words and words & _GROUP_WORDS)
         is_of_alert = set(leaf.words) - words <= _GROUP_WORDS | _OCCURRENCE_WORDS | _RULE_WORDS
@@ -170,11 +200,6 @@ def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
             reason = f"{format_path(leaf.path)} is made for grouping"
             return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
     return None
-
-
-def _rank_key(leaf: Leaf) -> int:
-    ranks = (rank for rank, word in enumerate(_KEY_WORDS) if word in leaf.own_words)
-    return min(ranks, default=len(_KEY_WORDS))
 
 
 def _find_alert_id(
@@ -186,7 +211,6 @@ def _find_alert_id(
     of a rule, so it is joined with the host.
     """
     found = []
-    state = propose_resolution(messages) if messages.recovery is not None else None
     for leaf in stable:
         is_path = leaf.is_resource_path and leaf.own_words == ("name",)
         qualifiers = set(leaf.words) - _ID_WORDS - {"url", "name" * is_path}
@@ -200,11 +224,7 @@ def _find_alert_id(
             # An incident is more specific than the alert that opens it, which may be a rule.
             is_general = 0.25 * bool({"alert", "alarm"} & own)
             found.append((leaf.depth + 0.5 * is_link + is_general, leaf))
-        elif (
-            messages.has_evidence
-            and qualifiers <= _OCCURRENCE_WORDS
-            and (_looks_random(leaf) or _is_beside(leaf, state, messages))
-        ):
+        elif messages.has_evidence and qualifiers <= _OCCURRENCE_WORDS and _looks_random(leaf):
             found.append((leaf.depth + 2, leaf))
     if not found:
         return None
@@ -241,15 +261,6 @@ def _list_joined(
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
-def _is_beside(leaf: Leaf, state: Resolution | None, messages: Messages) -> bool:
-    """Return whether an identifier belongs to the object whose state resolves the alert.
-
-    At the top level, the repeat must contain the same identifier.
-    """
-    is_evident = len(leaf.path) > 1 or messages.repeat is not None
-    return bool(state and is_evident and leaf.path[:-1] == state.rule.path[:-1])
-
-
 def _looks_random(leaf: Leaf) -> bool:
     """Return whether an identifier seems to be generated, unlike a name or a small number."""
     text = leaf.text.rpartition("/")[2] if leaf.is_resource_path else str(leaf.value)
@@ -269,17 +280,12 @@ def _find_rule_and_objects(
     if rule and set(rule.own_words) in _KIND_KEYS and not (hosts or objects):
         rule = None  # Otherwise, all problems of this kind would share an alert.
     specific = find_specific_name(rule, stable)
-    is_distinct = bool(hosts or objects or specific) or rule is None
-    text = None if is_distinct else _find_distinct_text(stable, messages, rule)
-    # Without a rule, an identifier of the problem distinguishes the problems of an object.
-    problem = None if rule else next(filter(_is_problem_id, stable), None)
-    rules = [leaf for leaf in (rule, specific, text, problem) if leaf is not None]
+    rules = [leaf for leaf in (rule, specific) if leaf is not None]
     named = rules + _drop_repeated(hosts, objects)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
-        texts = filter(_is_evident, stable if messages.has_evidence else ())
-        others = chain(filter(_has_identifier, stable), texts)
+        others = filter(_has_identifier, stable)
         other = min(others, key=lambda leaf: leaf.depth, default=None)
         chosen = [other.path] if other else []
     if not chosen:
@@ -296,7 +302,7 @@ def _find_rule_and_objects(
     is_proven = messages.has_evidence or not (
         is_in_array or is_plain_id or _may_be_run(rule, objects)
     )
-    may_merge_hosts = not (is_alone or specific or text) and all(
+    may_merge_hosts = not (is_alone or specific) and all(
         AREA_WORDS.intersection(leaf.own_words) for leaf in objects
     )
     is_sure = is_complete and is_proven and not may_merge_hosts
@@ -306,11 +312,6 @@ def _find_rule_and_objects(
         reason=f"the rule and the object{evidence}",
         may_merge_hosts=may_merge_hosts,
     )
-
-
-def _is_problem_id(leaf: Leaf) -> bool:
-    is_id = bool(set(leaf.own_words) & _ID_WORDS) or leaf.is_resource_path
-    return is_id and leaf.thing in _FAULT_WORDS and len(leaf.path) > 1
 
 
 def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
@@ -337,47 +338,20 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
     if rule and (has_host or len(objects) > 1):
         # A link without further words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
-    if _is_check(rule):
-        objects = [leaf for leaf in objects if _RUN_AREA_WORDS.isdisjoint(leaf.own_words)]
     if not has_host and all(_WIDE_WORDS & set(leaf.own_words) for leaf in objects):
-        objects += [leaf for leaf in _list_named_things(stable, rule) if leaf not in objects]
+        objects += [leaf for leaf in _list_named_things(stable) if leaf not in objects]
     return objects
 
 
-def _list_named_things(stable: Sequence[Leaf], rule: Leaf | None) -> Iterator[Leaf]:
+def _list_named_things(stable: Sequence[Leaf]) -> Iterator[Leaf]:
     """Yield the identifiers of things of any kind that also have a name."""
     named = {leaf.path[:-1]: leaf for leaf in stable if leaf.own_words[-1:] == ("name",)}
     for leaf in stable:
         thing = leaf.thing
         is_other = leaf.is_of_run or thing in _OCCURRENCE_WORDS | _ALERT_WORDS | _RULE_WORDS
-        is_rule = rule is not None and rule.path[:-1] == leaf.path[:-1]
         has_name = leaf.path[:-1] in named and named[leaf.path[:-1]].thing == thing
-        if thing and has_name and {"id", "key"} & set(leaf.own_words) and not (is_other or is_rule):
+        if thing and has_name and {"id", "key"} & set(leaf.own_words) and not is_other:
             yield leaf
-
-
-def _find_distinct_text(
-    stable: Sequence[Leaf], messages: Messages, rule: Leaf | None
-) -> Leaf | None:
-    """Return a value that distinguishes problems if nothing names the object, or None.
-
-    A name or an identifier next to the rule is preferred to a text. Only the recovery proves that a
-    text is always the same.
-    """
-    named = [leaf for leaf in stable if leaf.words in (("name",), ("id",)) and leaf != rule]
-    if named and messages.has_evidence:
-        return named[0]
-    if messages.recovery is None and (messages.repeat is None or propose_resolution(messages)):
-        return None
-    texts = (leaf for leaf in stable if _is_distinct_text(leaf))
-    return next((leaf for leaf in texts if leaf != rule), None)
-
-
-def _is_distinct_text(leaf: Leaf) -> bool:
-    """Return whether a text may name the problem. Descriptions without numbers rarely do."""
-    is_listed = any(isinstance(key, int) for key in leaf.path)
-    is_prose = leaf.own_words == ("description",) and _is_fixed(leaf)
-    return leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text and not (is_listed or is_prose)
 
 
 def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None:
@@ -411,12 +385,6 @@ def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
 def _has_identifier(leaf: Leaf) -> bool:
     """Return whether a nested value identifies an object of an unknown kind."""
     return bool(set(leaf.own_words) & _PLAIN_ID_WORDS) and len(leaf.path) > 1
-
-
-def _is_evident(leaf: Leaf) -> bool:
-    """Return whether a value that is the same in all messages names the problem."""
-    is_link = leaf.is_link and bool(_RULE_WORDS & set(leaf.own_words))
-    return is_link or (leaf.own_words[-1:] in _TEXT_KEYS and " " in leaf.text)
 
 
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:

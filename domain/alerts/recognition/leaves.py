@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 
 from domain.alerts.reading.paths import PayloadPath, list_members, list_pairs, parse_inner_object
 from domain.alerts.reading.text import is_blank
-from domain.alerts.reading.times import parse_start_time
+from domain.alerts.reading.times import is_readable_time
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 
 #: Maximum number of values that are examined, and their maximum depth.
@@ -176,7 +175,7 @@ class Leaf:
             return False
         if _ISO_TIME.search(self.text) and len(self.text) <= 40:  # noqa: PLR2004
             return True
-        return bool(words & _TIME_WORDS) and _is_readable_time(self.text)
+        return bool(words & _TIME_WORDS) and is_readable_time(self.text)
 
     @property
     def is_scalar(self) -> bool:
@@ -187,11 +186,6 @@ class Leaf:
 def _is_unix_time(number: float) -> bool:
     """Return whether a number is a Unix time in seconds, or in milli-, micro- or nanoseconds."""
     return any(_EARLIEST <= number / unit <= _LATEST for unit in (1, 1e3, 1e6, 1e9))
-
-
-def _is_readable_time(text: str) -> bool:
-    now = datetime(2000, 1, 1, tzinfo=UTC)
-    return parse_start_time(text, name="", now=now).warning is None
 
 
 def _drop_fillers(words: tuple[str, ...]) -> list[str]:

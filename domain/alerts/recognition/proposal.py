@@ -1,7 +1,7 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
@@ -35,6 +35,7 @@ from domain.alerts.recognition.fields import (
 from domain.alerts.recognition.identity import (
     AREA_WORDS,
     Identity,
+    find_moved_identity,
     find_specific_name,
     identify_item,
     is_object,
@@ -53,6 +54,7 @@ from domain.alerts.recognition.states import (
     find_state,
     find_state_in_sentence,
 )
+from domain.core.word_lists import join_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +114,8 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     joins = {}
     if identity is not None:
         first, *more = identity.paths
-        if first != (AlertField.FINGERPRINT.value,):
-            paths[AlertField.FINGERPRINT] = (first,)
+        if identity.moved or first != (AlertField.FINGERPRINT.value,):
+            paths[AlertField.FINGERPRINT] = (first, *([identity.moved] if identity.moved else ()))
         if more:
             joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
     if snapshot is not None:
@@ -158,7 +160,7 @@ def _propose_identity(
     found = propose_identity(messages, *joined)
     if found is None and messages.recovery is not None:
         found = propose_identity(messages.without_recovery, *joined)
-        return replace(found, is_partial=True) if found else None
+        return found and find_moved_identity(messages, found)
     return found
 
 
@@ -402,7 +404,7 @@ def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str
     path, value = severity.leaf.path, severity.leaf.value
     given = [find_value(each, path) for each in (messages.firing, *messages.others)]
     words = (normalize_word(each) for each in given if isinstance(each, str | int))
-    quoted = " and ".join(dict.fromkeys(f"“{word}”" for word in words if is_rule_word(word)))
+    quoted = join_words(dict.fromkeys(f"“{word}”" for word in words if is_rule_word(word)))
     if normalize_word(value).isdecimal():
         yield (
             f"How severe is {quoted}? On some scales 1 is the highest number, and on others the "
@@ -430,7 +432,7 @@ def _list_candidates(messages: Messages, title: FoundLeaf | None) -> str:
     hosts = [leaf for leaf in leaves if is_host_name(leaf)]
     found = {leaf.text: leaf for leaf in [*filter(is_object, leaves), *hosts]}
     names = [f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})" for leaf in found.values()]
-    return f"for example {' or '.join(names[:_MAX_CANDIDATES])}, " if names else ""
+    return f"for example {join_words(names[:_MAX_CANDIDATES], 'or')}, " if names else ""
 
 
 def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:

@@ -28,7 +28,6 @@ from domain.alerts.recognition.states import (
     find_leading_state,
     find_state,
     find_state_in_sentence,
-    list_leading_recoveries,
     list_recovery_values,
 )
 
@@ -84,10 +83,8 @@ def propose_resolution(messages: Messages) -> Resolution | None:
     _, leaf, words = max(found, key=lambda each: each[0])
     is_sure_key = bool({"state", "status", "transition"} & set(leaf.own_words))
     is_sure_word = leaf.text.casefold() in CLEAR_PROBLEMS
-    is_leading = leaf.text and not set(words) & set(list_recovery_values(leaf.text))
-    operator = Operator.CONTAINS if is_leading and not _is_switch(leaf) else Operator.IS
     return Resolution(
-        rule=PayloadCondition(leaf.path, operator, words[:_MAX_WORDS]),
+        rule=PayloadCondition(leaf.path, Operator.IS, words[:_MAX_WORDS]),
         confidence=Confidence.LIKELY if is_sure_word and is_sure_key else Confidence.UNSURE,
         reason=f"{format_path(leaf.path)} is a state",
     )
@@ -116,7 +113,7 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
         weight = _weigh_key(leaf)
         words = _list_recovery_words(leaf, weight)
         if words:
-            named = find_state(leaf.value) or (find_leading_state(leaf.value) or (None,))[0]
+            named = find_state(leaf.value)
             if set(leaf.own_words) & _TEXT_WORDS and not (named and named.is_plain):
                 continue
             is_severity_word = named is not None and named.word in SEVERITY_WORDS
@@ -140,8 +137,7 @@ def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     if not weight or isinstance(leaf.value, bool):
         return ()
     if isinstance(leaf.value, str):
-        words = list_leading_recoveries(leaf.value) or list_recovery_values(leaf.value)
-        return tuple(filter(is_rule_word, words))
+        return tuple(filter(is_rule_word, list_recovery_values(leaf.value)))
     is_switch = type(leaf.value) is int and leaf.value == 1
     return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
 

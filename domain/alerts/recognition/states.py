@@ -62,6 +62,9 @@ _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+#: Words that can also name a kind of thing, as in `ALARM_TYPE`. In the name of a class, and before
+#: other words, they are not states.
+_NOUNS = parse_word_set("alert alarm anomaly error failure problem outage warning new")
 #: Maximum length of a text that many other words contain.
 _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
@@ -113,8 +116,9 @@ def find_state(value: object) -> NamedState | None:
         return None
     if not UNCLEAR_WORDS.isdisjoint(words):
         return None
-    for word in reversed(words):
-        if state := STATE_WORDS.get(word):
+    is_name = len(words) > 1 and value.strip().isalpha()
+    for position, word in enumerate(reversed(words)):
+        if (state := STATE_WORDS.get(word)) and not (word in _NOUNS and (is_name or position)):
             return NamedState(state, word, is_plain=len(words) == 1)
     return None
 
@@ -148,15 +152,6 @@ def find_leading_state(value: object) -> tuple[NamedState, str] | None:
     separator = found[2].rstrip()
     is_long = len(found[1]) + len(separator) > _MAX_COMMON_LENGTH
     return (NamedState(state, found[1], is_plain=False), separator) if is_long else None
-
-
-def list_leading_recoveries(value: str) -> tuple[str, ...]:
-    """Return how texts probably begin that the sender sends when the alert is over."""
-    found = find_leading_state(value)
-    if found is None or found[0].state is State.RECOVERY:
-        return ()
-    texts = (f"{word}{found[1]}" for word in list_recovery_values(found[0].word))
-    return tuple(text for text in texts if len(text) > _MAX_COMMON_LENGTH)
 
 
 def list_recovery_values(value: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
+from domain.core.word_lists import join_words
 from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.escalation_history import describe_end, has_unreached_round
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
@@ -27,7 +28,6 @@ from domain.paging.escalations.steps import (
     TargetKind,
     find_next_due,
     format_target,
-    join_words,
 )
 from domain.paging.escalations.types import PAGE_RETENTION, SentPage
 from domain.paging.notifications.policy import PageReason
@@ -553,7 +553,7 @@ class _PageReasonReader:
         return (
             f"one of {join_words(words)}"
             if step.takes_turns and len(words) > 1
-            else join_words(words)
+            else join_words(words or ["nobody"])
         )
 
     def _find_users_on_call(

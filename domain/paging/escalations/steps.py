@@ -16,6 +16,7 @@ from typing import Any
 from domain.alerts.matching.conditions import AlertConditions
 from domain.core.durations import format_duration_words, parse_duration
 from domain.core.errors import InvalidError
+from domain.core.word_lists import join_words
 from domain.paging.silences.muting import Mute
 from domain.paging.silences.types import MuteKind
 
@@ -296,7 +297,7 @@ def format_step(after: timedelta, targets: Sequence[str], *, takes_turns: bool =
     """Describe a step in a sentence."""
     when = f"After {format_duration_words(after)}" if after else "Immediately"
     how = ", round-robin" if takes_turns else ""
-    return f"{when}{how}: {join_words(targets)}."
+    return f"{when}{how}: {join_words(targets or ['nobody'])}."
 
 
 def format_repeats(repeats: int, pause: timedelta) -> str:
@@ -315,30 +316,19 @@ def format_timeout(timeout: timedelta) -> str:
 NO_RETRIGGER_SENTENCE = "An acknowledged alert that becomes critical stays acknowledged."
 
 
-def join_words(parts: Sequence[str]) -> str:
-    """Join parts with commas and “and”, such as `a, b and c`."""
-    *first, last = parts or ("nobody",)
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def format_conditions(conditions: AlertConditions) -> str:
     """Describe the alerts that meet conditions, as the subject of a sentence."""
     severities = (
-        f"{_join_alternatives(conditions.severities)} alerts" if conditions.severities else "Alerts"
+        f"{join_words(conditions.severities, 'or')} alerts" if conditions.severities else "Alerts"
     )
     parts = [severities[0].upper() + severities[1:]]
     if conditions.environments:
-        parts.append(f"in environment {_join_alternatives(conditions.environments)}")
+        parts.append(f"in environment {join_words(conditions.environments, 'or')}")
     if conditions.services:
-        parts.append(f"for service {_join_alternatives(conditions.services)}")
+        parts.append(f"for service {join_words(conditions.services, 'or')}")
     if conditions.labels:
         parts.append(f"with {conditions.labels_text}")
     return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"
-
-
-def _join_alternatives(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 def format_mute_reason(mute: Mute) -> str:

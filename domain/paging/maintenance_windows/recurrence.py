@@ -14,6 +14,7 @@ from typing import Any
 from dateutil import rrule
 
 from domain.core.errors import InvalidError
+from domain.core.word_lists import join_words
 
 MAX_RULE_LENGTH = 200
 MAX_INTERVAL = 99
@@ -251,7 +252,7 @@ def format_recurrence(rule: Recurrence) -> str:
     days = [_format_weekday(each) for each in rule.by_day] or [
         _format_month_day(n) for n in rule.by_month_day
     ]
-    on = f" on {_join_words(days)}" if days else ""
+    on = f" on {join_words(days)}" if days else ""
     until = f", until {rule.until.isoformat()}" if rule.until else ""
     return f"{every}{on}{until}"
 
@@ -265,8 +266,3 @@ def _format_month_day(number: int) -> str:
     if number > 0:
         return f"day {number}"
     return "the last day" if number == -1 else f"day {-number} from the end"
-
-
-def _join_words(words: list[str]) -> str:
-    *some, last = words
-    return f"{', '.join(some)} and {last}" if some else last

@@ -310,3 +310,57 @@ def test_alerts_of_two_environments_are_kept_apart() -> None:
     mapping = guess_mapping(Messages(firing={**firing, "message": "It failed."})).mapping
     alerts = [_read({**firing, "environment": each}, mapping) for each in ("Production", "Test")]
     assert len({each.fingerprint for each in alerts}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["LongValueAlarmChecker", "SmartFailure", "ALARM_TYPE", "NewErrorOccurred"]
+)
+def test_the_name_of_a_class_or_a_kind_is_no_state(name: str) -> None:
+    guessed = guess_mapping(Messages(firing=_build(event={"type": name})))
+    assert guessed.mapping.rules.resolved_when == ()
+    assert any("No value shows whether" in question for question in guessed.questions)
+
+
+@pytest.mark.parametrize("state", ["deployment.error", "ALERT_FAILURE", "monitor.down", "alarm"])
+def test_a_kind_that_ends_with_a_state_is_a_state(state: str) -> None:
+    guessed = guess_mapping(Messages(firing=_build(event={"type": state})))
+    assert guessed.mapping.rules.resolved_when[0].path == ("event", "type")
+
+
+@pytest.mark.parametrize("key", ["alertId", "resolvedAlert.id"])
+def test_an_identifier_with_another_key_in_the_recovery_is_found(key: str) -> None:
+    alert = {"id": "pve1-101-cpu", "node": "pve1", "message": "CPU is high"}
+    firing = {"alert": alert, "source": "tool"}
+    recovery = set_value({"event": "resolved"}, tuple(key.split(".")), alert["id"])
+    guessed = guess_mapping(Messages(firing=firing, recovery=recovery))
+    opened, over = (_read(each, guessed.mapping) for each in (firing, recovery))
+    assert (over.fingerprint, opened.ended_at) == (opened.fingerprint, None)
+    assert over.ended_at is not None
+    assert any(f"the same alert.id or else {key} always" in each for each in guessed.questions)
+    unrelated = {"event": "resolved", "page": {"id": alert["id"]}}
+    guessed = guess_mapping(Messages(firing=firing, recovery=unrelated))
+    assert any("No value identifies the alert" in question for question in guessed.questions)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/admin", "/app/", "/index.html", "/#"])
+def test_the_home_page_of_a_tool_is_no_runbook(path: str) -> None:
+    links = {"url": f"https://tool.example{path}", "runbook_url": f"https://tool.example{path}"}
+    mapping = guess_mapping(Messages(firing=_build(**links))).mapping
+    assert AlertField.RUNBOOK not in mapping.paths
+    links = {"url": "https://tool.example/app/alerts/5"}
+    mapping = guess_mapping(Messages(firing=_build(**links))).mapping
+    assert mapping.paths[AlertField.RUNBOOK] == (("url",),)
+
+
+@pytest.mark.parametrize("time", ["11:25 UTC", "08:58:28 UTC+0200", "2026-11-29 11:25 (GMT+8)"])
+def test_a_time_that_cannot_be_read_is_no_start(time: str) -> None:
+    firing = _build(time=time)
+    mapping = guess_mapping(Messages(firing=firing)).mapping
+    assert AlertField.START_TIME not in mapping.paths
+    assert _read(firing, mapping).parse_warnings == ()
+
+
+def test_several_values_are_listed_in_a_sentence() -> None:
+    shared = {"rule_id": "cpu", "environment": "test", "state": "firing"}
+    alert = _read(firing := _build(**shared), guess_mapping(Messages(firing=firing)).mapping)
+    assert alert.fingerprint_source == "the rule_id, host and environment fields"

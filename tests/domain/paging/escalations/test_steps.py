@@ -19,7 +19,6 @@ from domain.paging.escalations.steps import (
     check_plan,
     format_repeats,
     format_step,
-    join_words,
     parse_step,
     parse_stored_steps,
     serialize_steps,
@@ -113,5 +112,5 @@ def test_steps_are_described_in_words() -> None:
     assert format_step(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
     assert format_duration_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
     assert format_duration_words(timedelta()) == "0 s"
-    assert join_words([]) == "nobody"
+    assert format_step(timedelta(), []) == "Immediately: nobody."
     assert format_repeats(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."
