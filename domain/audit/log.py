@@ -151,7 +151,7 @@ class EventView:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The details as pairs of a name and a value, without empty values."""
         return tuple(
-            (_format_detail_name(name), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
+            (_format_name(name), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
             for name, value in self.details.items()
             if name not in {"by", "change"} and value not in (None, "", [])
         )
@@ -192,7 +192,7 @@ class EventView:
         }
 
 
-def _format_detail_name(name: str) -> str:
+def _format_name(name: str) -> str:
     words = "number" if name == "iid" else name.replace("_", " ")
     return f"{words[:-3]} ID" if words.endswith(" id") else words
 

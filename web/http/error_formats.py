@@ -96,7 +96,7 @@ _ERROR_PAGE_TEXTS = {
     408: ("Request timeout", "Check your connection, then try again."),
     409: ("Change not possible", "Nothing was changed. Go back and reload the page."),
     410: ("No longer available", ""),
-    413: ("Request too large", "Send a smaller request."),
+    413: ("Request too large", "Nothing was changed. Enter less text, or choose a smaller file."),
     414: (
         "URL too long",
         "Nothing was changed. If an application sent you here, contact its developers.",
