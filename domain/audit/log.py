@@ -1,6 +1,7 @@
 """Reads the audit log as filtered lists, newest events first, or as a file."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,7 +71,7 @@ def format_kind_title(kind: str) -> str:
     if title := _TITLES.get(kind):
         return title
     title = kind.replace(".", " ").replace("_", " ").capitalize()
-    return title.replace(" url ", " URL ").replace("Sign in ", "Sign-in ")
+    return re.sub("^Sign (in|up) ", r"Sign-\1 ", title.replace(" url ", " URL "))
 
 
 #: All stored kinds with their titles, in alphabetical order.
