@@ -126,6 +126,14 @@ class OwnAccountForm(NewPasswordForm):
 
     username = TextLineField("Username", DataRequired("Enter a username."))
     name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
+    new_password = PasswordField("Password", validators=[InputRequired("Enter a password.")])
+    repeat_password = PasswordField(
+        "Confirm password",
+        validators=[
+            InputRequired("Enter the password again."),
+            EqualTo("new_password", "The passwords do not match."),
+        ],
+    )
 
     fields_of: ClassVar[Mapping[str, str]] = {"password": "new_password"}
 

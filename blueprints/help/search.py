@@ -23,7 +23,10 @@ MAX_RESULTS = 30
 #: Length of an excerpt in characters.
 _EXCERPT_LENGTH = 160
 #: Pattern for Markdown syntax around words.
-_MARKDOWN_PATTERN = re.compile(r"(?<=\|):?-{3,}:?(?=\|)|[`*|]|\]\([^)\s]*\)|\[")
+_MARKDOWN_PATTERN = re.compile(
+    r"^\s*(?:```.*|-(?= )|\d+\.(?= ))|(?<=\|):?-{3,}:?(?=\|)|[`*|]|\]\([^)\s]*\)|\[(?!\")",
+    re.MULTILINE,
+)
 _GLOSSARY_NAME = "glossary"
 #: Folders for engineers, which rank below all other folders.
 _ENGINEERING_FOLDERS = ("evidence/", "adr/")

@@ -161,7 +161,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         # the sign-in page.
         is_page = is_valid_path(full_path) and not is_read_of_receiver()
         if current_user.is_authenticated or not is_page:
-            raise
+            raise NotFoundError("Page not found.") from None
         return redirect(url_for("sessions.sign_in", next=shorten_address(get_current_path())))
 
 

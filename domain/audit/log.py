@@ -1,6 +1,7 @@
 """Reads the audit log as filtered lists, newest events first, or as a file."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,7 +70,8 @@ def format_kind_title(kind: str) -> str:
     """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
     if title := _TITLES.get(kind):
         return title
-    return kind.replace(".", " ").replace("_", " ").capitalize().replace(" url ", " URL ")
+    title = kind.replace(".", " ").replace("_", " ").capitalize()
+    return re.sub("^Sign (in|up) ", r"Sign-\1 ", title.replace(" url ", " URL "))
 
 
 #: All stored kinds with their titles, in alphabetical order.
@@ -150,7 +152,7 @@ class EventView:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The details as pairs of a name and a value, without empty values."""
         return tuple(
-            (name.replace("_", " "), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
+            (_format_name(name), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
             for name, value in self.details.items()
             if name not in {"by", "change"} and value not in (None, "", [])
         )
@@ -189,6 +191,11 @@ class EventView:
             },
             "created_at": format_api_time(self.created_at),
         }
+
+
+def _format_name(name: str) -> str:
+    words = "number" if name == "iid" else name.replace("_", " ")
+    return f"{words[:-3]} ID" if words.endswith(" id") else words
 
 
 def _format_detail(name: str, value: object) -> str:

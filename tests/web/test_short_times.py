@@ -1,12 +1,12 @@
 """Short times on pages, and the time zones that users choose from."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from flask import Flask, g
 
 from domain.core.time_zones import list_zone_choices, normalize_zone_name
-from web.pages.templating import format_short_time
+from web.pages.templating import format_day, format_event_fact, format_short_time
 
 NOON = datetime(2026, 11, 29, 12, 0, 30, tzinfo=UTC)
 
@@ -43,3 +43,22 @@ def test_users_choose_from_canonical_time_zones_with_their_offsets() -> None:
     assert 300 < len(winter) < 450
     # Old names that are stored or that browsers report are kept.
     assert normalize_zone_name("asia/calcutta") == "Asia/Calcutta"
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        ("2026-12-05T08:00:00.000Z", "2026-12-05 08:00:00 UTC"),
+        ("2026-11-26T18:36:46+01:00", "2026-11-26 17:36:46 UTC"),
+        # The local time of a maintenance window.
+        ("2026-11-11T03:00", "2026-11-11 03:00"),
+        ("2026-11-11", "2026-11-11"),
+        ("at 2026-12-05T08:00:00Z", "at 2026-12-05T08:00:00Z"),
+    ],
+)
+def test_times_in_audit_events_are_readable(stored: str, text: str) -> None:
+    assert format_event_fact(stored) == text
+
+
+def test_days_are_written_like_times() -> None:
+    assert format_day(date(2027, 1, 4)) == "4 Jan 2027"

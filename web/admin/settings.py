@@ -220,6 +220,7 @@ def format_setting_title(name: str) -> str:
     if words[-1] in _UNIT_SUFFIXES:
         words = words[:-1]
     text = " ".join(_SPELLINGS.get(word, word) for word in words)
+    text = text.replace(" keep", " retention").replace("refused", "rejected")
     return text[0].upper() + text[1:]
 
 

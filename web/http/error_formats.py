@@ -94,11 +94,14 @@ _ERROR_PAGE_TEXTS = {
     404: ("Page not found", "The page does not exist, or you do not have access."),
     405: ("Method not allowed", "Open the page from a link instead."),
     408: ("Request timeout", "Check your connection, then try again."),
-    413: ("Request too large", "Send a smaller request."),
+    409: ("Change not possible", "Nothing was changed. Go back and reload the page."),
+    410: ("No longer available", ""),
+    413: ("Request too large", "Nothing was changed. Enter less text, or choose a smaller file."),
     414: (
         "URL too long",
         "Nothing was changed. If an application sent you here, contact its developers.",
     ),
+    422: ("Invalid input", "Nothing was changed. Go back, correct the input and try again."),
     429: ("Too many requests", "Wait a few minutes, then try again."),
     500: (
         "Internal server error",
@@ -128,7 +131,7 @@ def render_error_page(
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
-    if sentence and status == HTTPStatus.NOT_FOUND:
+    if sentence and sentence != f"{title}." and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already describes what is missing
     html = render_template(
         "errors/page.html",

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ _UNITS = (
 )
 #: Units of short texts, largest first.
 _SHORT_UNITS = ((_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
+#: A time as it is stored in the details of audit events.
+_STORED_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 #: Maximum number of seconds between a time and now for which the distance is always shown.
 _NEAR_SECONDS = 12 * _HOUR
@@ -223,6 +226,22 @@ def format_exact_time(moment: datetime) -> str:
     return f"{local.isoformat(' ', 'seconds')[:19]} {format_utc_offset(local)}"
 
 
+def format_day(day: date) -> str:
+    """Return a day, such as `4 Jan 2027`."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def format_event_fact(text: str) -> str:
+    """Return a detail of an audit event, with a stored time as an exact time.
+
+    Times without an offset are local times of the object, so their zone does not change.
+    """
+    if not _STORED_TIME.fullmatch(text):
+        return text
+    moment = datetime.fromisoformat(text)
+    return format_exact_time(moment) if moment.tzinfo else text.replace("T", " ")
+
+
 def get_viewer_zone() -> str:
     """Return the time zone of the user's profile, or of the browser if nobody is signed in."""
     if not has_request_context():
@@ -351,7 +370,8 @@ def init_app(app: Flask) -> None:
         "in_zone": format_local_time,
         "cadence": format_cadence,
         "restriction": format_restriction,
-        "written_day": date.isoformat,
+        "written_day": format_day,
+        "event_fact": format_event_fact,
         # This is for the attribute datetime (RFC 3339, in UTC).
         "machine_time": format_utc_time,
         "file_size": format_file_size,

@@ -73,7 +73,7 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
     ]
     assert "This service runs release 17.0." in page
     assert "removal can happen any time in the month before the release" in page
-    assert "2025-05-15" in page
+    assert "15 May 2025" in page
     assert ">In force<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
     assert ">Announced, not available here<" in row_of(page, "ci-lint-ref")
@@ -124,8 +124,7 @@ def test_every_change_has_a_page_with_all_its_details(gatebell: LiveGatebell) ->
             assert f"<dd>{fact}</dd>" in page, change.id
         for match in change.matches:
             assert f"<code>{match}</code>" in page, change.id
-        assert "<dt>Announced</dt><dd>Not specified</dd>" in page
-        assert "<dt>End of support</dt><dd>Not specified</dd>" in page
+        assert "Not specified" not in page
         assert (f"<dd>Release {change.release}</dd>") in page
         assert ("Not available here" in page) is not change.hosted
 
@@ -138,10 +137,10 @@ def test_the_page_of_a_change_shows_its_release_date(gatebell: LiveGatebell) -> 
         before = page_of(gatebell, f"{PAGES}/notes-confidentiality")
         tags = page_of(gatebell, f"{PAGES}/registry-tags-offset-pagination")
         users = page_of(gatebell, f"{PAGES}/users-offset-pagination")
-    day = '(<time datetime="2025-05-15">2025-05-15</time>)'
+    day = '(<time datetime="2025-05-15">15 May 2025</time>)'
     assert f"Announced for release 18.0 {day}" in tags
     assert f"Announced for release 18.0 {day}" in before
-    assert 'In force since release 17.0 (<time datetime="2024-05-16">2024-05-16</time>)' in users
+    assert 'In force since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
     versions = page_of(gatebell, f"{PAGES}/tls-versions")
     assert "Announced for release 17.5, but in force on this service in every release." in versions
 
