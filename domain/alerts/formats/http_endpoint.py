@@ -77,7 +77,8 @@ def _identify_alert(
     warning = None
     if not is_blank(given):
         if fingerprint.is_usable_fingerprint(given):
-            return fingerprint.compute_fingerprint_of_value(given), f"the {name} field", None
+            source = f"the {name} field{'s' if ' and ' in name else ''}"
+            return fingerprint.compute_fingerprint_of_value(given), source, None
         warning = (
             f"{name} is not a string, number or array: {format_excerpt(given)}, so it is ignored."
         )
