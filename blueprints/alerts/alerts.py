@@ -20,7 +20,7 @@ from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.paging.change_marks.alerts import find_alert_mark, find_alerts_mark
 from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
-from domain.paging.escalations.last_pages import get_short_status, list_last_pages
+from domain.paging.escalations.last_pages import list_last_pages
 from domain.paging.escalations.pending import find_pending_escalation
 from domain.paging.silences.muting import find_row_mutes
 from domain.projects.views import ProjectView
@@ -128,7 +128,6 @@ def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
             [alert], moment=moment, session=session, parser_settings=reading
         ).get(alert.id),
         "escalation": escalation,
-        "short_status": get_short_status(escalation.state),
         "last_pages": list_last_pages(alert.id, session=session),
         "my_reason": reasons.get(alert.id),
         "pending": find_pending_escalation(alert.id, session=session),

@@ -115,15 +115,14 @@ const UNITS = [[3600, "h"], [60, "min"], [1, "s"]];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const HALF_A_DAY = 12 * 3600;
 
-// Remaining times are rounded up, in the largest unit that fits twice.
+// Remaining times are rounded up to a minute.
 function distanceOf(seconds) {
   const length = Math.abs(seconds);
   if (length < 10) return seconds < -1 ? "in a moment" : "just now";
   if (seconds < 0) {
     if (length <= 60) return `in ${Math.ceil(length)} s`;
-    const whole = Math.ceil(length / 60) * 60;
-    const [size, word] = UNITS.find(([unit]) => whole >= 2 * unit);
-    return `in ${Math.ceil(whole / size)} ${word}`;
+    const minutes = Math.ceil(length / 60);
+    return ["in", minutes >= 60 && `${Math.floor(minutes / 60)} h`, minutes % 60 && `${minutes % 60} min`].filter(Boolean).join(" ");
   }
   const [size, word] = UNITS.find(([unit]) => length >= unit);
   return `${Math.floor(length / size)} ${word} ago`;

@@ -54,6 +54,8 @@ _UNITS = (
 _SHORT_UNITS = ((_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
 #: A time as it is stored in the details of audit events.
 _STORED_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
+#: A time in a message to several people (domain/core/clock.py).
+_MESSAGE_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC)")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 #: Maximum number of seconds between a time and now for which the distance is always shown.
 _NEAR_SECONDS = 12 * _HOUR
@@ -67,6 +69,8 @@ _KIBIBYTE = 1024
 _DIRECTION_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
 _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
+#: URL variables of pages below a project or group.
+_PATHS = frozenset({"project_path", "group_path"})
 _SIGNED_IN_LINKS = (
     ("Home", "home.index", ("home.index",)),
     ("Alerts", "all_alerts.index", ("all_alerts.", "alert_batches.")),
@@ -74,15 +78,8 @@ _SIGNED_IN_LINKS = (
     (
         "Projects",
         "home.groups_and_projects",
-        (
-            *("home.groups", "groups.", "group_settings.", "projects.", "project_settings."),
-            *("resource_tokens.", "alerts.", "on_call.", "on_call_"),
-            *("incidents.", "incident_"),
-            *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
-            *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
-            *("escalation_policies.", "alert_routes.", "channels."),
-            *("silences.", "maintenance_windows."),
-        ),
+        # All pages below a project or group belong to it, too.
+        ("home.groups", "groups.", "projects."),
     ),
     (
         "Applications",
@@ -161,7 +158,8 @@ def _build_navigation() -> tuple[NavLink, ...]:
             label=label,
             href=url_for(endpoint),
             icon=_NAVIGATION_ICONS.get(label, "folder"),
-            current=here.startswith(prefixes),
+            current=here.startswith(prefixes)
+            or (label == "Projects" and not _PATHS.isdisjoint(request.view_args or ())),
         )
         for label, endpoint, prefixes in (*_SIGNED_IN_LINKS, *more)
     )
@@ -189,17 +187,17 @@ def format_seconds(seconds: float) -> str:
 
 
 def _format_interval(seconds: float) -> str:
-    """Return `4 min ago` or, rounded up in the largest unit that fits twice, `in 90 min`."""
+    """Return `4 min ago` or, rounded up to a minute, `in 1 h 30 min`."""
     if abs(seconds) < _JUST_NOW_SECONDS:
         return "in a moment" if seconds < -_CLOCK_TOLERANCE_SECONDS else "just now"
     if seconds > 0:
         length, unit = next(each for each in _SHORT_UNITS if seconds >= each[0])
         return f"{int(seconds // length)} {unit} ago"
-    minutes = math.ceil(-seconds / _MINUTE)
-    if minutes == 1:
+    if seconds >= -_MINUTE:
         return f"in {math.ceil(-seconds)} s"
-    length, unit = next(each for each in _SHORT_UNITS if minutes * _MINUTE >= 2 * each[0])
-    return f"in {math.ceil(minutes * _MINUTE / length)} {unit}"
+    hours, minutes = divmod(math.ceil(-seconds / _MINUTE), 60)
+    parts = ((hours, "h"), (minutes, "min"))
+    return "in " + " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def format_short_time(moment: datetime, now: datetime, *, seconds: bool = False) -> str:
@@ -218,6 +216,14 @@ def format_short_time(moment: datetime, now: datetime, *, seconds: bool = False)
     distance = (now - moment).total_seconds()
     is_near = local.date() == today or abs(distance) < _NEAR_SECONDS
     return f"{text} ({_format_interval(distance)})" if is_near else text
+
+
+def split_message_times(text: str) -> list[str | datetime]:
+    """Return the parts of a message: texts, and the times between them."""
+    return [
+        datetime.fromisoformat(part.replace(" UTC", "+00:00")) if index % 2 else part
+        for index, part in enumerate(_MESSAGE_TIME.split(text))
+    ]
 
 
 def format_exact_time(moment: datetime) -> str:
@@ -368,6 +374,7 @@ def init_app(app: Flask) -> None:
         "short_time": format_short_time,
         "exact_time": format_exact_time,
         "in_zone": format_local_time,
+        "message_parts": split_message_times,
         "cadence": format_cadence,
         "restriction": format_restriction,
         "written_day": format_day,

@@ -14,7 +14,7 @@ ORDER = (
     "Acknowledge",
     "checkout · db-1",
     "Runbook",
-    "Nobody was paged",
+    "This project has no escalation policy",
     "Why this alert?",
     "Where to look",
     "Timeline",

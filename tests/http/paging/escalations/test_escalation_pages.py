@@ -189,8 +189,7 @@ def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebe
     browser = signed_in(gatebell, alice(gatebell))
     alert = f"{gatebell.url}/{path}/-/alerts/1"
     shown = words(browser.get(alert))
-    assert "Nobody was paged · no page is due" in shown
-    assert "This project has no escalation policy" in shown
+    assert shown.count("This project has no escalation policy") == 1
     assert "Set up paging" in shown
     assert "New alerts in this project do not page anyone." in words(
         browser.get(f"{gatebell.url}/{path}")
