@@ -15,6 +15,7 @@ from domain.alerts.integrations.mapping_preview import (
     MessageParser,
     preview_deliveries,
 )
+from domain.alerts.integrations.mapping_questions import answer_draft
 from domain.alerts.integrations.mapping_types import RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
@@ -133,8 +134,8 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
-    """Return the posted draft, or add the errors to the form and return None."""
-    return form.run_if_valid(
+    """Return the posted draft with answers, or add the errors to the form and return None."""
+    draft = form.run_if_valid(
         lambda: samples.parse_draft(
             form.messages,
             form.chosen,
@@ -144,6 +145,9 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             nesting_limit=get_parser_settings().nesting_limit,
         )
     )
+    if draft is None or draft.is_new_sample:
+        return draft
+    return replace(draft, mapping=answer_draft(draft, form.answers)[0])
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:
@@ -205,10 +209,10 @@ def _render_settings_page(
     form: IntegrationForm,
     editor: _MappingEditor,
 ) -> ResponseReturnValue:
-    unit = get_unit_of_work()
+    unit, draft = get_unit_of_work(), editor.draft
     related: Sequence[RelatedDelivery] = ()
     if integration.type.has_mapping and not editor.form.errors:
-        payload = editor.draft.sample.payload if editor.draft else None
+        payload = draft.sample.payload if draft else None
         related = find_related_deliveries(unit, project, integration.id, payload)
     page = render_template(
         "integrations/configure.html",
@@ -217,6 +221,7 @@ def _render_settings_page(
         form=form,
         editor=editor,
         related=related,
+        questions=answer_draft(draft, {})[1] if draft else (),
         words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
         may_map=domain.can_customize_integrations(unit),
