@@ -49,9 +49,10 @@ def new(project: ProjectView) -> ResponseReturnValue:
     found = form.run_if_valid(lambda: _recognize_messages(form)) if form.sample.data else None
     if found is not None and form.recognized.data != found.digest:
         form.use_proposal(found.proposal)
-    is_shown = found is not None and (found.is_sure or form.recognized.data == found.digest)
-    is_read = is_shown or not form.sample.data
-    if form.errors or not is_read or form.do.data == "recognize":
+        is_shown = found.is_sure
+    else:
+        is_shown = not form.errors
+    if not is_shown or (found and form.do.data == "recognize"):
         return _render_new_page(form, project, found)
     created = form.run_if_valid(
         lambda: create_recognized_integration(

@@ -81,7 +81,7 @@ def answer_questions(
     """
     mapping, questions = current or proposal.mapping, []
     # Of several questions about one part, the last one is the most specific.
-    asked = {_find_name(text) or text: text for text in proposal.questions}
+    asked = {find_question_name(text) or text: text for text in proposal.questions}
     for name, text in asked.items():
         options = _Options(proposal.mapping, messages, mapping)
         if current and options.is_changed(name):
@@ -109,7 +109,7 @@ def answer_questions(
     return replace(proposal, mapping=mapping, findings=findings), tuple(questions)
 
 
-def _find_name(text: str) -> str | None:
+def find_question_name(text: str) -> str | None:
     """Return the name of the part of a mapping that a question is about, or None."""
     return next((name for words, name in _QUESTION_WORDS.items() if words in text), None)
 

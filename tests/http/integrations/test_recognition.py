@@ -139,7 +139,9 @@ def test_the_mapping_for_unusual_keys_can_be_saved(gatebell: LiveGatebell, key: 
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
     payload = {"title": "Disk", "rule": {"name": "disk"}, key: {"host": "web-1", "status": "down"}}
-    found = submit(browser, page, form_to(page, "/new#proposal"), do="recognize", sample=json.dumps(payload))
+    found = submit(
+        browser, page, form_to(page, "/new#proposal"), do="recognize", sample=json.dumps(payload)
+    )
     assert found.status_code == 200
     assert submit(browser, found, form_with(found, "name"), name="Other").status_code == 302
     row = list_stored_integrations(gatebell, endpoint.project)[-1]
