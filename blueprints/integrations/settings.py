@@ -16,7 +16,7 @@ from domain.alerts.integrations.mapping_preview import (
     preview_deliveries,
 )
 from domain.alerts.integrations.mapping_questions import answer_draft
-from domain.alerts.integrations.mapping_types import RelatedDelivery, SamplePreview
+from domain.alerts.integrations.mapping_types import MappingQuestion, RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
@@ -56,6 +56,11 @@ class _MappingEditor:
     sample_preview: SamplePreview | None = None
     #: Preview of the draft applied to the latest deliveries, if one was requested.
     mapping_preview: MappingPreview | None = None
+
+    @property
+    def questions(self) -> Sequence[MappingQuestion]:
+        """Questions about the mapping that have not been answered."""
+        return answer_draft(self.draft, {})[1] if self.draft else ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -209,10 +214,10 @@ def _render_settings_page(
     form: IntegrationForm,
     editor: _MappingEditor,
 ) -> ResponseReturnValue:
-    unit, draft = get_unit_of_work(), editor.draft
+    unit = get_unit_of_work()
     related: Sequence[RelatedDelivery] = ()
     if integration.type.has_mapping and not editor.form.errors:
-        payload = draft.sample.payload if draft else None
+        payload = editor.draft.sample.payload if editor.draft else None
         related = find_related_deliveries(unit, project, integration.id, payload)
     page = render_template(
         "integrations/configure.html",
@@ -221,7 +226,6 @@ def _render_settings_page(
         form=form,
         editor=editor,
         related=related,
-        questions=answer_draft(draft, {})[1] if draft else (),
         words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
         may_map=domain.can_customize_integrations(unit),
