@@ -370,8 +370,8 @@ def _read_parameters(
         sent = gate.rename_parameters() if gate else arguments.reader()
         given_values["body"] = validate_body(arguments.body, sent)
         names = sent.keys() - CALLER_PARAMETERS
-        if unknown := sorted(find_unknown_names(arguments.body, names)):
-            add_ignored_parameters_header(unknown)
+        if ignored := sorted(find_unknown_names(arguments.body, names)):
+            add_ignored_parameters_header(ignored)
         return names
     if arguments.query is None:
         return request.args.keys() - CALLER_PARAMETERS
