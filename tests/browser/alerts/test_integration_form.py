@@ -105,25 +105,41 @@ def test_questions_about_pasted_messages_are_answered_without_a_script(
     live_sqlite: LiveGatebell, plain_page: Page
 ) -> None:
     page = plain_page
-    endpoint = connect(live_sqlite)
-    have_signed_in(page, live_sqlite, alice(live_sqlite))
-    page.goto(f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/new?type=http")
+    project = _paste_message(live_sqlite, page)
+    page.get_by_label("“db-1”, unit").check()
+    page.get_by_role("button", name="Update the proposal").click()
+    expect(page.get_by_role("complementary")).to_contain_text("db-1")
+    page.get_by_label("Name").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Disks")
+    mapping = list_stored_integrations(live_sqlite, project)[-1].mapping
+    assert (mapping or {})["hosts"] == [["unit"]]
+    page.get_by_role("link", name="Configure").click()
+    page.get_by_label("No, the tool sends no recoveries").check()
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_role("complementary")).to_contain_text("These alerts never resolve.")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+def test_questions_are_accessible(live_sqlite: LiveGatebell, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    _paste_message(live_sqlite, page)
+    assert problems_of(page) == []
+    page.get_by_role("button", name="Add integration").click()
+    page.get_by_role("link", name="Configure").click()
+    expect(page.get_by_text("open question")).to_be_visible()
+    assert problems_of(page) == []
+
+
+def _paste_message(gatebell: LiveGatebell, page: Page) -> str:
+    """Paste a message into the form of a new project, and press Enter in another field."""
+    project = connect(gatebell).project
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{project}/-/settings/integrations/new?type=http")
     page.get_by_label("Message about a problem").fill(
         json.dumps({"rule": {"name": "Disk full"}, "unit": "db-1", "status": "active"})
     )
     page.get_by_label("Name").fill("Disks")
     page.get_by_label("Name").press("Enter")
     expect(page.get_by_role("status").filter(has_text="Unknown tool")).to_be_visible()
-    assert problems_of(page) == []
-    page.get_by_label("“db-1”, unit").check()
-    page.get_by_role("button", name="Update the proposal").click()
-    expect(page.get_by_role("complementary")).to_contain_text("Hosts db-1")
-    page.get_by_label("Name").press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Disks")
-    mapping = list_stored_integrations(live_sqlite, endpoint.project)[-1].mapping
-    assert (mapping or {})["hosts"] == [["unit"]]
-    page.get_by_role("link", name="Configure").click()
-    page.get_by_label("No, the tool sends no recoveries").check()
-    assert problems_of(page) == []
-    page.get_by_role("button", name="Save mapping").click()
-    expect(page.get_by_role("complementary")).to_contain_text("These alerts never resolve.")
+    return project
