@@ -28,6 +28,7 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
+from domain.alerts.integrations.mapping_questions import QUESTION_NAMES
 from domain.alerts.integrations.samples import (
     ConditionChoice,
     MappingChoices,
@@ -37,6 +38,7 @@ from domain.alerts.integrations.samples import (
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
+from domain.alerts.recognition.tools import Proposal
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
@@ -83,7 +85,10 @@ class IntegrationForm(Form):
 
 
 class MessagesForm(Form):
-    """A form with the messages of an alert. The sample is the message about the problem."""
+    """A form with the messages of an alert, and with answers to the questions about them.
+
+    The sample is the message about the problem.
+    """
 
     recovery: StringField = TextAreaField("Message about its recovery")
     repeat: StringField = TextAreaField("Another message about the same problem")
@@ -97,10 +102,14 @@ class MessagesForm(Form):
             recovery=self.recovery.data or "",
         )
 
-    @messages.setter
-    def messages(self, texts: MessageTexts) -> None:
-        for name, text in vars(texts).items():
-            self[name].data = text
+    @property
+    def answers(self) -> Mapping[str, str]:
+        """Values of the chosen answers, by the names of the questions."""
+        return {name: self[f"answer_{name}"].data or "" for name in QUESTION_NAMES}
+
+
+for _name in QUESTION_NAMES:
+    setattr(MessagesForm, f"answer_{_name}", StringField())
 
 
 class NewIntegrationForm(IntegrationForm, MessagesForm):
@@ -111,10 +120,23 @@ class NewIntegrationForm(IntegrationForm, MessagesForm):
         choices=[(each.name, each.label) for each in INTEGRATION_TYPES],
         default=FORMATS[0].name,
     )
-    #: Messages of the sender, for which the mapping is proposed.
-    sample = HiddenField(id="sample-json")
-    repeat = HiddenField(id="repeat-json")
-    recovery = HiddenField(id="recovery-json")
+    sample = TextAreaField("Message about a problem")
+    #: Digest of the messages whose proposal the page shows.
+    recognized = HiddenField()
+    do = HiddenField()
+
+    def validate_sample(self, field: StringField) -> None:
+        """Reject other messages without the message about the problem."""
+        is_needed = self.recovery.data or self.repeat.data or self.do.data == "recognize"
+        if is_needed and not field.data:
+            raise ValidationError("Paste a message about a problem.")
+
+    def use_proposal(self, proposal: Proposal) -> None:
+        """Fill in the settings that are proposed for the messages."""
+        self.type.data = proposal.format.name
+        self.name.data = self.name.data or proposal.tool or ""
+        url = proposal.format.api_url
+        self.api_url.data = url.default if url else None
 
     @property
     def type_help(self) -> str:
@@ -143,16 +165,6 @@ class ToolIntegrationForm(Form):
     """The form for a new integration of a known tool."""
 
     name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
-
-
-class SampleForm(MessagesForm):
-    """The form for messages of an alert whose sending tool is to be recognized."""
-
-    sample = TextAreaField(
-        "Message about a problem", validators=[InputRequired("Paste a message.")]
-    )
-    #: Name that the user entered for the integration.
-    name = HiddenField()
 
 
 class EndKeyForm(Form):

@@ -3,23 +3,23 @@
 The settings, keys, test alerts and deliveries of integrations have separate blueprints.
 """
 
-from dataclasses import replace
-
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations import actions, recognized_samples
+from domain.alerts.integrations import actions
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations.delivery_hours import find_delivery_hours
 from domain.alerts.integrations.mapping_actions import create_recognized_integration
+from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.projects.views import ProjectView
-from forms.integrations import NewIntegrationForm, SampleForm
+from forms.integrations import NewIntegrationForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
+from web.pages.form_pages import render_form_page
 from web.services import get_current_time, get_parser_settings
 
 integrations = PageBlueprint(
@@ -41,38 +41,34 @@ def index(project: ProjectView) -> ResponseReturnValue:
 @integrations.route("/new", methods=["GET", "POST"])
 @permission_required("alert_integrations.create")
 def new(project: ProjectView) -> ResponseReturnValue:
-    """Add an integration and show its credentials."""
+    """Add an integration and show its credentials.
+
+    A proposal for new messages is shown first, unless it is sure.
+    """
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
+    found = form.run_if_valid(lambda: _recognize_messages(form)) if form.sample.data else None
+    if found is not None and form.recognized.data != found.digest:
+        form.use_proposal(found.proposal)
+        is_shown = found.is_sure
+    else:
+        is_shown = not form.errors
+    if not is_shown or (found and form.do.data == "recognize"):
+        return _render_new_page(form, project, found)
     created = form.run_if_valid(
         lambda: create_recognized_integration(
-            get_unit_of_work(), project, form.build_entered_body(NewIntegration), form.messages
+            get_unit_of_work(), project, form.build_entered_body(NewIntegration), found
         )
     )
     if created is None:
-        return _render_new_page(form, project)
+        return _render_new_page(form, project, found)
     flash("Integration added.")
     return redirect(_build_first_page_url(created, project))
 
 
-@integrations.post("/new/recognize")
-@permission_required("alert_recognition.recognize").with_changes(writes=False)
-def recognize(project: ProjectView) -> ResponseReturnValue:
-    """Recognize the tool that sent messages, and propose a type, mapping and severities."""
-    pasted = SampleForm()
-    form = NewIntegrationForm(formdata=None, active=True)
-    found = pasted.run_if_valid(
-        lambda: recognized_samples.recognize_messages(
-            pasted.messages, now=get_current_time(), reading=get_parser_settings()
-        )
+def _recognize_messages(form: NewIntegrationForm) -> Recognition:
+    return recognize_messages(
+        form.messages, form.answers, now=get_current_time(), reading=get_parser_settings()
     )
-    if found is None:
-        return _render_new_page(form, project, pasted)
-    proposed = found.proposal.format
-    form.type.data = proposed.name
-    form.name.data = pasted.name.data or found.proposal.tool or ""
-    form.messages = replace(pasted.messages, sample=found.sample.text)
-    form.api_url.data = proposed.api_url.default if proposed.api_url else None
-    return _render_new_page(form, project, pasted, found)
 
 
 def _build_first_page_url(created: IntegrationWithKey, project: ProjectView) -> str:
@@ -98,20 +94,14 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 def _render_new_page(
-    form: NewIntegrationForm,
-    project: ProjectView,
-    pasted: SampleForm | None = None,
-    recognition: recognized_samples.Recognition | None = None,
+    form: NewIntegrationForm, project: ProjectView, recognition: Recognition | None
 ) -> ResponseReturnValue:
-    pasted = pasted or SampleForm(formdata=None)
-    page = render_template(
+    return render_form_page(
         "integrations/new.html",
+        form,
         project=project,
         integration=None,
-        form=form,
-        pasted=pasted,
         recognition=recognition,
         may_map=domain.can_customize_integrations(get_unit_of_work()),
         types=domain.list_integration_types_in_use(project.id, session=db.session()),
     )
-    return page, 422 if form.errors or pasted.errors else 200

@@ -15,7 +15,8 @@ from domain.alerts.integrations.mapping_preview import (
     MessageParser,
     preview_deliveries,
 )
-from domain.alerts.integrations.mapping_types import RelatedDelivery, SamplePreview
+from domain.alerts.integrations.mapping_questions import answer_draft
+from domain.alerts.integrations.mapping_types import MappingQuestion, RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
@@ -55,6 +56,11 @@ class _MappingEditor:
     sample_preview: SamplePreview | None = None
     #: Preview of the draft applied to the latest deliveries, if one was requested.
     mapping_preview: MappingPreview | None = None
+
+    @property
+    def questions(self) -> Sequence[MappingQuestion]:
+        """Questions about the mapping that have not been answered."""
+        return answer_draft(self.draft, {})[1] if self.draft else ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -133,8 +139,8 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
-    """Return the posted draft, or add the errors to the form and return None."""
-    return form.run_if_valid(
+    """Return the posted draft with answers, or add the errors to the form and return None."""
+    draft = form.run_if_valid(
         lambda: samples.parse_draft(
             form.messages,
             form.chosen,
@@ -144,6 +150,9 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             nesting_limit=get_parser_settings().nesting_limit,
         )
     )
+    if draft is None or draft.is_new_sample:
+        return draft
+    return replace(draft, mapping=answer_draft(draft, form.answers)[0])
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:

@@ -1,5 +1,5 @@
 // The form for a new integration: shows the API URL if the type has one, and requires a name if there
-// is another integration of the type. A pasted payload is recognized.
+// is another integration of the type.
 "use strict";
 
 const type = document.querySelector("select[name=type]");
@@ -26,22 +26,4 @@ function fit() {
 if (type && apiUrl) {
   type.addEventListener("change", fit);
   fit();
-}
-
-// Pasting a message submits its form immediately, like its button. Messages that were not recognized
-// yet are recognized before the integration is added, so that none is lost.
-const sample = document.querySelector("textarea[data-recognize]");
-if (sample) {
-  const messages = [...sample.form.querySelectorAll("textarea")];
-  const recognize = () => sample.form.requestSubmit();
-  for (const each of messages) {
-    each.addEventListener("paste", () => setTimeout(() => sample.value && recognize()));
-  }
-  sample.form.addEventListener("formdata", (event) => event.formData.set("name", label.value));
-  label.form.addEventListener("submit", (event) => {
-    if (sample.value && messages.some((each) => each.value !== each.defaultValue)) {
-      event.preventDefault();
-      recognize();
-    }
-  });
 }

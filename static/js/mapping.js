@@ -23,8 +23,7 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
   }
 
   if (!table) continue;
-  table.addEventListener("change", refresh);
-  form.querySelector("[data-other-messages]").addEventListener("change", refresh);
+  form.addEventListener("change", refresh);
   sample.addEventListener("input", () => {
     const isChanged = sample.value !== read;
     changed.hidden = !isChanged;

@@ -369,7 +369,10 @@ def _read_parameters(
     if arguments.body is not None:
         sent = gate.rename_parameters() if gate else arguments.reader()
         given_values["body"] = validate_body(arguments.body, sent)
-        return sent.keys() - CALLER_PARAMETERS
+        names = sent.keys() - CALLER_PARAMETERS
+        if ignored := sorted(find_unknown_names(arguments.body, names)):
+            add_ignored_parameters_header(ignored)
+        return names
     if arguments.query is None:
         return request.args.keys() - CALLER_PARAMETERS
     asked = {name: each for name, each in request.args.lists() if name not in CALLER_PARAMETERS}

@@ -32,7 +32,6 @@ from domain.alerts.integrations.mapping_types import (
 from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
 from domain.alerts.integrations.samples import (
     MappingDraft,
-    MessageTexts,
     build_mapping,
     load_sample,
     parse_messages,
@@ -169,7 +168,9 @@ def recognize_payload(
     """Recognize the tool that sends messages, and propose type, mapping and severities."""
     del project  # The project is only used for the permission check.
     return build_recognition_resource(
-        recognize_messages(body.texts, now=work.now, reading=work.policy(ParserSettings))
+        recognize_messages(
+            body.texts, body.answers, now=work.now, reading=work.policy(ParserSettings)
+        )
     )
 
 
@@ -180,6 +181,7 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
         {
             **vars(proposal),
             **vars(found.preview),
+            "questions": found.questions,
             "type": proposal.format.name,
             "sample": found.sample.text,
             "mapping": proposal.mapping.paths,
@@ -210,14 +212,12 @@ def create_mapped_integration(
 
 @action("alert_integrations.create")
 def create_recognized_integration(
-    work: UnitOfWork, project: ProjectView, new: NewIntegration, texts: MessageTexts
+    work: UnitOfWork, project: ProjectView, new: NewIntegration, found: Recognition | None
 ) -> IntegrationWithKey:
-    """Create an integration with the mapping that is proposed for the messages of an alert."""
+    """Create an integration, with the mapping that is proposed for messages of its type."""
     made = create_integration(work, project, new)
-    if texts.sample and made.url:
-        found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
-        if found.proposal.format is get_integration_type(made.type):
-            _store_proposal(work, project, made.id, found.proposal.mapping, found.sample.text)
+    if found and found.proposal.format is get_integration_type(made.type):
+        _store_proposal(work, project, made.id, found.proposal.mapping, found.sample.text)
     return made
 
 

@@ -24,6 +24,8 @@ _MAX_PATH_LENGTH = 100
 _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve."
 )
+#: Name of the question about the rule that resolves alerts. Other questions are named after fields.
+RULE_QUESTION = "resolved_when"
 _VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.
@@ -298,6 +300,11 @@ class RecognitionBody(_Messages):
     sample: JsonText = Field(
         description="Message about a problem, or an array of them, at most 64 KiB."
     )
+    answers: dict[Text, Text] = Field(
+        default={},
+        description="Value of the chosen answer for each question in a previous response, by the "
+        'name of the question, such as `{"severity": "high"}`.',
+    )
 
 
 class MappingFinding(Resource):
@@ -311,6 +318,27 @@ class MappingFinding(Resource):
         description="`sure` if the given messages prove it, `unsure` if the user should check it."
     )
     reason: str
+
+
+class MappingAnswer(Resource):
+    """An answer to a question about a proposed mapping."""
+
+    value: str
+    label: str = Field(description="Answer as shown on web pages.")
+
+
+class MappingQuestion(Resource):
+    """A question about a fact that the messages do not contain."""
+
+    name: str | None = Field(description="Key of the answer. Null if there are no answers.")
+    text: str
+    choices: tuple[MappingAnswer, ...]
+    answer: str | None = Field(description="Value of the given answer.")
+
+    @property
+    def is_about_guessed_rule(self) -> bool:
+        """True if the question is whether a rule resolves alerts, and has no answer."""
+        return self.name == RULE_QUESTION and self.answer is None
 
 
 class AlertRecognition(SamplePreview):
@@ -331,8 +359,8 @@ class AlertRecognition(SamplePreview):
     findings: tuple[MappingFinding, ...] = Field(
         description="Parts of a guessed mapping. Empty if the tool is known."
     )
-    questions: tuple[str, ...] = Field(
-        description="Facts that are missing in the messages, as sentences. May be empty."
+    questions: tuple[MappingQuestion, ...] = Field(
+        description="Questions about facts that the messages do not contain. May be empty."
     )
 
 

@@ -1,13 +1,22 @@
 """Recognizes pasted messages of an alert, and previews how they would be processed together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.mapping_preview import MessageParser
-from domain.alerts.integrations.mapping_types import SamplePreview
+from domain.alerts.integrations.mapping_questions import answer_questions
+from domain.alerts.integrations.mapping_types import MappingQuestion, SamplePreview
 from domain.alerts.integrations.samples import MessageTexts, Sample, parse_messages
+from domain.alerts.reading.text import format_canonical_json
 from domain.alerts.recognition.tools import Proposal, propose_mapping
+
+_GUESSED_RULE = (
+    "The rule for recoveries is a guess. If the tool sends other recoveries or none, users have to "
+    "resolve the alerts."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,20 +24,45 @@ class Recognition:
     """A proposal for pasted messages, and how the service would process them."""
 
     proposal: Proposal
+    questions: tuple[MappingQuestion, ...]
     sample: Sample
     preview: SamplePreview
+    #: Hash of the messages.
+    digest: str
+
+    @property
+    def is_sure(self) -> bool:
+        """True if there are no questions, and the messages have the effects that users expect."""
+        repeat, recovery = self.preview.repeat, self.preview.recovery
+        is_joined = repeat is None or (repeat.joins and not repeat.resolves)
+        is_resolved = recovery.resolves if recovery else self.preview.never_resolves is None
+        return not self.questions and is_joined and is_resolved
 
 
 def recognize_messages(
-    texts: MessageTexts, *, now: datetime, reading: ParserSettings
+    texts: MessageTexts,
+    answers: Mapping[str, str] | None = None,
+    *,
+    now: datetime,
+    reading: ParserSettings,
 ) -> Recognition:
     """Recognize the messages of an alert. Of an array, the first object is used.
 
-    Raise InvalidError, which names the message.
+    `answers` are the values of chosen answers to the questions about the messages, by the names of
+    the questions. Raise InvalidError, which names the message.
     """
     sample, messages = parse_messages(texts, nesting_limit=reading.nesting_limit)
-    proposal = propose_mapping(messages)
+    proposal, questions = answer_questions(propose_mapping(messages), messages, answers or {})
     parser = MessageParser(
         format=proposal.format, mapping=proposal.mapping, now=now, reading=reading
     )
-    return Recognition(proposal=proposal, sample=sample, preview=parser.preview(messages))
+    preview = parser.preview(messages)
+    if any(each.is_about_guessed_rule for each in questions) and not messages.recovery:
+        preview = preview.model_copy(update={"never_resolves": _GUESSED_RULE})
+    return Recognition(
+        proposal=proposal,
+        questions=questions,
+        sample=sample,
+        preview=preview,
+        digest=sha256(format_canonical_json([*vars(texts).values()])).hexdigest(),
+    )

@@ -9,7 +9,6 @@ from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import connect
-from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import list_stored_integrations
 from tests.support.service.live import LiveGatebell
 
@@ -101,45 +100,46 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: P
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
 
 
+@pytest.mark.spec("H8")
+def test_questions_about_pasted_messages_are_answered_without_a_script(
+    live_sqlite: LiveGatebell, plain_page: Page
+) -> None:
+    page = plain_page
+    project = _paste_message(live_sqlite, page)
+    page.get_by_label("“db-1”, unit").check()
+    page.get_by_role("button", name="Update the proposal").click()
+    expect(page.get_by_role("complementary")).to_contain_text("db-1")
+    page.get_by_label("Name").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Disks")
+    mapping = list_stored_integrations(live_sqlite, project)[-1].mapping
+    assert (mapping or {})["hosts"] == [["unit"]]
+    page.get_by_role("link", name="Configure").click()
+    page.get_by_label("No, the tool sends no recoveries").check()
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_role("complementary")).to_contain_text("These alerts never resolve.")
+
+
 @pytest.mark.long
-def test_a_pasted_payload_is_recognized_immediately(live_sqlite: LiveGatebell, page: Page) -> None:
-    endpoint = connect(live_sqlite)
-    have_signed_in(page, live_sqlite, alice(live_sqlite))
-    settings = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations"
-    page.goto(f"{settings}/new")
-    payload = page.locator("textarea[data-recognize]")
-    expect(payload).to_be_focused()
-    payload.fill(load_messages("zabbix").sample)
-    payload.dispatch_event("paste")
-    expect(page.get_by_text("Recognized: Zabbix.")).to_be_visible()
-    expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_questions_are_accessible(live_sqlite: LiveGatebell, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    _paste_message(live_sqlite, page)
     assert problems_of(page) == []
     page.get_by_role("button", name="Add integration").click()
-    expect(page.get_by_text("This integration uses a mapping")).to_be_visible()
-    made = list_stored_integrations(live_sqlite, endpoint.project)[-1]
-    assert (made.name, made.mapping is not None) == ("Zabbix", True)
+    page.get_by_role("link", name="Configure").click()
+    expect(page.get_by_text("open question")).to_be_visible()
+    assert problems_of(page) == []
 
 
-@pytest.mark.spec("H8")
-def test_messages_are_recognized_before_the_integration_is_added(
-    live_sqlite: LiveGatebell, page: Page
-) -> None:
-    endpoint = connect(live_sqlite)
-    have_signed_in(page, live_sqlite, alice(live_sqlite))
-    page.goto(f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/new")
-    page.get_by_label("Name").fill("Disks")
+def _paste_message(gatebell: LiveGatebell, page: Page) -> str:
+    """Paste a message into the form of a new project, and press Enter in another field."""
+    project = connect(gatebell).project
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{project}/-/settings/integrations/new?type=http")
     page.get_by_label("Message about a problem").fill(
-        json.dumps({"event": {"name": "Disk full", "state": "open"}, "host": "db-1"})
+        json.dumps({"rule": {"name": "Disk full"}, "unit": "db-1", "status": "active"})
     )
-    page.get_by_role("button", name="Add integration").click()
+    page.get_by_label("Name").fill("Disks")
+    page.get_by_label("Name").press("Enter")
     expect(page.get_by_role("status").filter(has_text="Unknown tool")).to_be_visible()
-    expect(page.get_by_label("Name")).to_have_value("Disks")
-    page.get_by_label("Message about its recovery").fill(
-        json.dumps({"event": {"name": "Disk full", "state": "mended"}, "host": "db-1"})
-    )
-    page.get_by_role("button", name="Add integration").click()
-    expect(page.get_by_role("cell", name="event.state is “mended”", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Add integration").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Disks")
-    mapping = list_stored_integrations(live_sqlite, endpoint.project)[-1].mapping
-    assert "mended" in json.dumps(mapping)
+    return project

@@ -119,7 +119,7 @@ def test_a_pasted_message_is_the_message_of_the_snippets(gatebell: LiveGatebell)
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
     sample = '{"check": {"label": "It\'s \\"full\\"", "ok": false, "none": null}, "level": "High"}'
-    found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
+    found = submit(browser, page, form_to(page, "/new#proposal"), do="recognize", sample=sample)
     made = submit(browser, found, form_with(found, "name"))
     credentials = browser.get(gatebell.url + made.headers["Location"])
     snippets = snippets_on(credentials)
@@ -159,9 +159,8 @@ def test_a_routing_key_in_a_pasted_message_is_not_stored(gatebell: LiveGatebell)
     page = browser.get(address(gatebell, project, "new"))
     about = {"summary": "Disk full", "source": "web-1", "severity": "critical"}
     event = {"routing_key": "secret-1", "event_action": "trigger", "payload": about}
-    pasted = form_to(page, "/new/recognize")
-    found = submit(browser, page, pasted, sample=json.dumps(event))
-    submit(browser, found, form_with(found, "name"))
+    added = submit(browser, page, form_to(page, "/new#proposal"), sample=json.dumps(event))
+    assert added.status_code == 302
     (row,) = list_stored_integrations(gatebell, project)
     assert json.loads(row.sample or "")["payload"] == about
     assert "secret-1" not in (row.sample or "")

@@ -32,7 +32,7 @@ def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGa
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
     sample = pasted("uptime_kuma")
-    found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
+    found = submit(browser, page, form_to(page, "/new#proposal"), do="recognize", sample=sample)
     seen = words(found.text)
     assert "Recognized: Uptime Kuma." in seen
     assert "heartbeat.status is “1”" in seen
@@ -139,7 +139,9 @@ def test_the_mapping_for_unusual_keys_can_be_saved(gatebell: LiveGatebell, key: 
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
     payload = {"title": "Disk", "rule": {"name": "disk"}, key: {"host": "web-1", "status": "down"}}
-    found = submit(browser, page, form_to(page, "/new/recognize"), sample=json.dumps(payload))
+    found = submit(
+        browser, page, form_to(page, "/new#proposal"), do="recognize", sample=json.dumps(payload)
+    )
     assert found.status_code == 200
     assert submit(browser, found, form_with(found, "name"), name="Other").status_code == 302
     row = list_stored_integrations(gatebell, endpoint.project)[-1]
@@ -163,10 +165,10 @@ def test_an_unreadable_payload_is_rejected_and_stays_in_the_form(gatebell: LiveG
         ('"text"', "The sample is a string"),
         (json.dumps({"alerts": [], "groupKey": "", "receiver": "x"}), "Missing or malformed"),
     ):
-        answer = submit(browser, page, form_to(page, "/new/recognize"), sample=text)
+        answer = submit(browser, page, form_to(page, "/new#proposal"), do="recognize", sample=text)
         assert answer.status_code == 422
         assert said in words(answer.text)
-        assert dict(form_to(answer, "/new/recognize").fields)["sample"].strip() == text
+        assert dict(form_to(answer, "/new#proposal").fields)["sample"].strip() == text
 
 
 @pytest.mark.long

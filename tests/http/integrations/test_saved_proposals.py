@@ -32,7 +32,7 @@ def test_the_page_saves_its_proposal_unchanged(gatebell: LiveGatebell) -> None:
     worker = script_of(gatebell, project, "alert_management_integrations")
     for number, (tool, sample) in enumerate(samples()):
         page = browser.get(address(gatebell, project, "new"))
-        found = submit(browser, page, form_to(page, "/recognize"), sample=sample)
+        found = submit(browser, page, form_to(page, "/new#proposal"), do="recognize", sample=sample)
         form = form_with(found, "type")
         made = submit(browser, found, form, name=f"Tool {number}")
         assert made.status_code == 302, (tool, made.text)

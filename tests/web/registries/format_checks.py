@@ -100,7 +100,7 @@ def test_payloads_of_the_format_are_recognized(
     app: Flask, visitor: FlaskClient, tmp_path: Path
 ) -> None:
     form = {"sample": json.dumps(_SEEN)}
-    page = visitor.post(f"{_PAGES}/new/recognize", data=form).text
+    page = visitor.post(f"{_PAGES}/new", data={**form, "do": "recognize"}).text
     assert "Recognized: Pharos." in page
     assert "Tell the keeper." in page
     assert '<option selected value="lighthouse">' in page

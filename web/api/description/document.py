@@ -396,7 +396,7 @@ access token with the scope `sudo`, and name the user in the header `Sudo` or th
 `X-Total-Pages`, or follow the `Link` to the next page. Lists that GitLab also has accept the
 parameters that GitLab documents. They ignore unknown parameters, and name them in the header
 `Gatebell-Ignored-Parameters`. All other lists, such as alerts, reject unknown parameters.
-- **Bodies** are JSON objects or forms. Unknown fields are ignored.
+- **Bodies** are JSON objects or forms. Unknown fields are ignored, and named in the same header.
 - **ETag**: a GET request with `If-None-Match` returns 304 without a body if nothing has changed.
 - **Times** are in UTC with milliseconds.
 - **Errors** have the format `{"message": …}`, or `{"error": …}` for invalid parameters, with all
