@@ -12,9 +12,9 @@ from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.outgoing.urls import OutgoingUrl
-from domain.paging.on_call.calendar_files import MAX_CALENDAR_BYTES
-from domain.paging.on_call.conflicts import queue_conflict_notices
-from domain.paging.on_call.imported_calendars import FetchedFile, refresh_next_calendar
+from domain.paging.on_call.absences.calendar_files import MAX_CALENDAR_BYTES
+from domain.paging.on_call.absences.conflicts import queue_conflict_notices
+from domain.paging.on_call.absences.imported_calendars import FetchedFile, refresh_next_calendar
 from web.database.engine import use_engine
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings

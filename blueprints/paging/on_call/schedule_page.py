@@ -18,14 +18,14 @@ from domain.core.time_zones import get_zone
 from domain.core.types.base import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.absence_types import OnCallHoliday
-from domain.paging.on_call.absences import find_holidays, list_holiday_calendars
+from domain.paging.on_call.absences.actions import find_holidays, list_holiday_calendars
+from domain.paging.on_call.absences.conflicts import list_conflicts
+from domain.paging.on_call.absences.types import OnCallHoliday
 from domain.paging.on_call.change_actions import (
     find_accepted_swap_ids,
     list_upcoming_overrides,
     list_upcoming_swaps,
 )
-from domain.paging.on_call.conflicts import list_conflicts
 from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed

@@ -16,7 +16,7 @@ from domain.accounts.users import ACTIVE
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.delivery.mail.outbox import NewEmail, queue_emails
-from domain.paging.on_call.absence_types import OnCallConflict
+from domain.paging.on_call.absences.types import OnCallConflict
 from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans

@@ -14,11 +14,11 @@ from domain.access.actor import AccessMethod, Actor
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing import deadlines
-from domain.paging.on_call import absences
-from domain.paging.on_call.absence_types import ImportedCalendar, NewImportedCalendar
+from domain.paging.on_call.absences import actions as absence_actions
+from domain.paging.on_call.absences.calendar_files import CalendarContent
+from domain.paging.on_call.absences.imported_calendars import read_events
+from domain.paging.on_call.absences.types import ImportedCalendar, NewImportedCalendar
 from domain.paging.on_call.actions import delete_schedule
-from domain.paging.on_call.calendar_files import CalendarContent
-from domain.paging.on_call.imported_calendars import read_events
 from models import OnCallAbsence, OnCallImportedCalendar, User
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
@@ -64,7 +64,7 @@ def act_as_alice(shop: Escalated, new: NewImportedCalendar) -> ImportedCalendar:
     with Session(shop.engine) as session:
         keyring = Keyring(shop.settings.secret_key)
         work = work_in(session, actor=actor, now=shop.now, policies=[keyring])
-        made = absences.create_own_calendar(work, new)
+        made = absence_actions.create_own_calendar(work, new)
         session.commit()
         return made
 
@@ -228,12 +228,12 @@ def test_a_schedule_that_is_deleted_while_a_file_is_read_is_not_found(
             delete_schedule(shop.work(session), shop.project_view(session), schedule)
         return read_events(*args, **kw)
 
-    monkeypatch.setattr(absences, "read_events", delete_meanwhile)
+    monkeypatch.setattr(absence_actions, "read_events", delete_meanwhile)
     new = NewImportedCalendar(name="File", content=build_calendar(VACATION).decode())
     with Session(shop.engine) as session:
         work, project = shop.work(session), shop.project_view(session)
         with pytest.raises(NotFoundError):
-            absences.create_holiday_calendar(work, project, schedule, new)
+            absence_actions.create_holiday_calendar(work, project, schedule, new)
 
 
 def test_unusual_validators_are_not_stored(shop: Escalated, server: Server) -> None:

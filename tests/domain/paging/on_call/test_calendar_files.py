@@ -9,8 +9,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from domain.core.errors import InvalidError, OverloadedError
-from domain.paging.on_call import calendar_files
-from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.absences import calendar_files
+from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_values import Period
 from tests.support.service.calendars import build_calendar
 

@@ -18,7 +18,7 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.time_zones import get_zone
 from domain.delivery.outgoing.errors import OutgoingError, describe_status_problem
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
-from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_values import Period
 from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
 

@@ -29,7 +29,7 @@ _MAX_TITLE_LENGTH = 200
 _MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
 #: Calendars that each process reads at the same time, and the time limit for waiting.
 _SLOTS, _SLOT_TIMEOUT_SECONDS, _RETRY_AFTER_SECONDS = BoundedSemaphore(2), 20.0, 5
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[4]
 _DAY = timedelta(days=1)
 #: Maximum time for which an event is followed before and after the period.
 _MAX_LENGTH = timedelta(days=400)

@@ -18,19 +18,19 @@ from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.core.types.base import ListPage, OffsetQuery
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.paging.on_call.absence_types import (
+from domain.paging.on_call.absences.calendar_files import CalendarContent
+from domain.paging.on_call.absences.imported_calendars import (
+    FILE_PERIOD,
+    read_events,
+    store_calendar_events,
+)
+from domain.paging.on_call.absences.types import (
     AbsenceQuery,
     ImportedCalendar,
     NewAbsence,
     NewImportedCalendar,
     OnCallAbsence,
     OnCallHoliday,
-)
-from domain.paging.on_call.calendar_files import CalendarContent
-from domain.paging.on_call.imported_calendars import (
-    FILE_PERIOD,
-    read_events,
-    store_calendar_events,
 )
 from domain.paging.on_call.schedules import get_schedule_row
 from domain.paging.on_call.types import check_period, check_period_not_over
