@@ -6,7 +6,11 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
-from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
+from blueprints.paging.on_call.schedule_page import (
+    CALENDAR_REFRESHED,
+    get_common_zone,
+    list_cover_names,
+)
 from domain.access.actor import UnitOfWork
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.types.base import OffsetQuery
@@ -154,14 +158,11 @@ def new_absence_calendar() -> ResponseReturnValue:
 def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
     """Read a calendar with the user's absences again, or remove it."""
     with show_errors_on_next_page(DomainError):
-        is_deletion = change == "delete"
-        act = (
-            absence_actions.delete_own_calendar
-            if is_deletion
-            else absence_actions.refresh_own_calendar
-        )
+        act, sentence = absence_actions.delete_own_calendar, "Calendar removed."
+        if change == "refresh":
+            act, sentence = absence_actions.refresh_own_calendar, CALENDAR_REFRESHED
         act(get_unit_of_work(), calendar_id)
-        flash("Calendar removed." if is_deletion else "The calendar is read within a minute.")
+        flash(sentence)
     return redirect(url_for("own_on_call.index", _anchor="absences"))
 
 

@@ -7,6 +7,7 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.schedule_page import (
+    CALENDAR_REFRESHED,
     list_eligible_names,
     list_swappable_turns,
     parse_bar_time,
@@ -258,8 +259,7 @@ def change_holiday_calendar(
     """Read a calendar with holidays again, or remove it."""
     act, sentence = absence_actions.delete_holiday_calendar, "Calendar removed."
     if change == "refresh":
-        act = absence_actions.refresh_holiday_calendar
-        sentence = "The calendar is read within a minute."
+        act, sentence = absence_actions.refresh_holiday_calendar, CALENDAR_REFRESHED
     return _end_shift_change(holder, schedule_id, calendar_id, act, sentence)
 
 
