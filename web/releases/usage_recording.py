@@ -147,7 +147,7 @@ def record_failed_call(response: Response) -> Response:
         if found := g.get("counted_call"):
             own, now = get_services(), get_services().clock()
             failed = CallTotals(0, now, now, request.remote_addr, errors=1)
-            own.calls.add_counts([CountedCalls(*found, failed)])
+            own.calls.add_counts([CountedCalls(found[0], found[1], failed)])
     return response
 
 

@@ -108,8 +108,8 @@ def find_rejected_requests(
     """Return rejected requests of an application, by default of all days (UTC), newest first."""
     is_shown = [TokenRefusal.application_id == application_id]
     if day:
-        times = (datetime.combine(day, each, UTC) for each in (time.min, time.max))
-        is_shown.append(TokenRefusal.refused_at.between(*times))
+        first, last = (datetime.combine(day, each, UTC) for each in (time.min, time.max))
+        is_shown.append(TokenRefusal.refused_at.between(first, last))
     # Sorting is cheap, since there are at most `MAX_REQUESTS_PER_REASON` rows for each reason.
     rows = session.scalars(
         select(TokenRefusal)
