@@ -6,11 +6,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
-from blueprints.paging.on_call.schedule_page import (
-    CALENDAR_REFRESHED,
-    get_common_zone,
-    list_cover_names,
-)
+from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
 from domain.access.actor import UnitOfWork
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.types.base import OffsetQuery
@@ -160,7 +156,8 @@ def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValu
     with show_errors_on_next_page(DomainError):
         act, sentence = absence_actions.delete_own_calendar, "Calendar removed."
         if change == "refresh":
-            act, sentence = absence_actions.refresh_own_calendar, CALENDAR_REFRESHED
+            act = absence_actions.refresh_own_calendar
+            sentence = "The calendar is read within a minute."
         act(get_unit_of_work(), calendar_id)
         flash(sentence)
     return redirect(url_for("own_on_call.index", _anchor="absences"))

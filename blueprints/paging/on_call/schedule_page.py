@@ -67,7 +67,6 @@ from web.pages.list_query import (
 )
 from web.services import get_current_time
 
-CALENDAR_REFRESHED = "The calendar is read within a minute."
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 #: First and last day that a calendar can show.
 FIRST_CALENDAR_DAY, LAST_CALENDAR_DAY = date(2000, 2, 1), date(2099, 11, 1)
@@ -125,12 +124,13 @@ class Picture:
             colors=choose_colors(sorted(users), USER_COLORS),
         )
 
-    def is_absent(self, user_id: int, shift: OnCallShift) -> bool:
-        """Return whether a user is absent during a part of a shift."""
-        return any(
-            each.start < shift.ends_at and each.end > shift.starts_at
-            for each in self.absences.get(user_id, ())
-        )
+    def describe_absence(self, user_id: int, shift: OnCallShift) -> str:
+        """Return whether a user is absent in a shift or a part of it, or an empty string."""
+        start, end = shift.starts_at, shift.ends_at
+        for each in self.absences.get(user_id, ()):
+            if each.start < end and each.end > start:
+                return "Absent" if each.start <= start and each.end >= end else "Partly absent"
+        return ""
 
     def list_holiday_names(self, day: date) -> Sequence[str]:
         """Return the names of the holidays on a day."""

@@ -7,7 +7,6 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.schedule_page import (
-    CALENDAR_REFRESHED,
     list_eligible_names,
     list_swappable_turns,
     parse_bar_time,
@@ -259,7 +258,8 @@ def change_holiday_calendar(
     """Read a calendar with holidays again, or remove it."""
     act, sentence = absence_actions.delete_holiday_calendar, "Calendar removed."
     if change == "refresh":
-        act, sentence = absence_actions.refresh_holiday_calendar, CALENDAR_REFRESHED
+        act = absence_actions.refresh_holiday_calendar
+        sentence = "The calendar is read within a minute."
     return _end_shift_change(holder, schedule_id, calendar_id, act, sentence)
 
 
