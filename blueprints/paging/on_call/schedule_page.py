@@ -125,7 +125,7 @@ class Picture:
         )
 
     def describe_absence(self, user_id: int, shift: OnCallShift) -> str:
-        """Return whether a user is absent in a shift or a part of it, or an empty string."""
+        """Return "Absent" or "Partly absent", or an empty string for users who are not absent."""
         start, end = shift.starts_at, shift.ends_at
         for each in self.absences.get(user_id, ()):
             if each.start < end and each.end > start:
