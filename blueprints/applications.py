@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -36,6 +37,7 @@ from web.pages.list_query import (
     build_page_links,
     get_list_query,
     get_requested_slice,
+    parse_day,
 )
 from web.pages.templating import pluralize
 from web.sealing.sealer import store_one_time_secret, take_one_time_secret
@@ -89,7 +91,8 @@ class ApplicationPages:
 
     def show(self, application_id: int) -> ResponseReturnValue:
         """Show an application, with its secret if the secret was just created or renewed."""
-        return self._render_show_page(self.get(application_id), SecretRenewalForm())
+        day = parse_day(get_list_query("day"))
+        return self._render_show_page(self.get(application_id), SecretRenewalForm(), day=day)
 
     def setup(self, application_id: int) -> ResponseReturnValue:
         """Show only the setup progress of an application, for a page that polls the progress."""
@@ -169,7 +172,7 @@ class ApplicationPages:
         return redirect(url_for(f"{self.endpoint}.index", of=of))
 
     def _render_show_page(
-        self, application: ApplicationView, renewal: SecretRenewalForm
+        self, application: ApplicationView, renewal: SecretRenewalForm, *, day: date | None = None
     ) -> ResponseReturnValue:
         session, now = db.session(), get_current_time()
         page = self._render_page(
@@ -185,8 +188,8 @@ class ApplicationPages:
             secret=take_one_time_secret(_SECRET_NAME, application.id),
             renewal=renewal,
             endpoints=list_endpoint_urls(),
-            **self._build_setup_context(application),
-            use_charts=_build_use_charts(application.id),
+            **self._build_setup_context(application, day),
+            use_charts=self._build_use_charts(application.id),
             refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(
                 application.id, application.scopes, session=session, now=now
@@ -194,7 +197,14 @@ class ApplicationPages:
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
-    def _build_setup_context(self, application: ApplicationView) -> dict[str, object]:
+    def _build_use_charts(self, application_id: int) -> Sequence[TitledChart]:
+        use = find_daily_use(application_id, session=db.session(), today=get_current_time().date())
+        url = url_for(f"{self.endpoint}.show", application_id=application_id)
+        return build_use_charts(use, application_url=url)
+
+    def _build_setup_context(
+        self, application: ApplicationView, day: date | None = None
+    ) -> dict[str, object]:
         viewer, session = self._get_viewer(), db.session()
         secrets = list_secrets(application.id, session=session, now=get_current_time())
         return {
@@ -202,7 +212,8 @@ class ApplicationPages:
                 application, viewer=viewer, session=session, now=get_current_time()
             ),
             "rotation": get_secret_rotation_status(secrets, now=get_current_time()),
-            "refused_requests": find_rejected_requests(application.id, session=session),
+            "refused_requests": find_rejected_requests(application.id, session=session, day=day),
+            "day": day,
         }
 
     def _get_viewer(self) -> ApplicationViewer:
@@ -239,11 +250,6 @@ class ApplicationPages:
 
 def _list_group_paths(application: ApplicationView) -> tuple[str, ...]:
     return find_allowed_group_paths(application.allowed_group_ids or (), session=db.session())
-
-
-def _build_use_charts(application_id: int) -> Sequence[TitledChart]:
-    today = get_current_time().date()
-    return build_use_charts(find_daily_use(application_id, session=db.session(), today=today))
 
 
 def _get_application_page(application_id: int) -> ApplicationPage:

@@ -29,7 +29,7 @@ from wtforms.validators import (
 
 from domain.core.errors import InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
-from domain.paging.on_call.absence_types import (
+from domain.paging.on_call.absences.types import (
     MAX_CALENDAR_NAME_LENGTH,
     MAX_NOTE_LENGTH,
     NewAbsence,

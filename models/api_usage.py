@@ -47,6 +47,8 @@ class CallCount(WithId):
     application_id: Mapped[int | None] = build_cascade_key("applications")
     personal_token_id: Mapped[int | None] = build_cascade_key("personal_access_tokens", index=True)
     count: Mapped[int] = mapped_column(BigInteger)
+    #: Number of calls that failed with status 400 or above.
+    errors: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
     #: IP address of the last call.

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import CheckConstraint, Date, String, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, Date, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import WithId, build_cascade_key
@@ -35,6 +35,8 @@ class OnCallImportedCalendar(WithId):
     #: Reason of the last failure, and number of consecutive failures. NULL after a success.
     last_error: Mapped[str | None] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(default=0)
+    #: Time zone of floating absences: days, and times without a time zone (RFC 5545 section 3.3.5).
+    time_zone: Mapped[str | None] = mapped_column(String(64))
     #: NULL for a file, which is read only once.
     next_refresh_at: Mapped[datetime | None] = mapped_column(index=True)
 
@@ -49,6 +51,8 @@ class OnCallAbsence(WithId):
     calendar_id: Mapped[int | None] = build_cascade_key("on_call_imported_calendars", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
+    #: True if the local times stay the same after the user changes the time zone.
+    is_floating: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Note that only the user sees. Empty for absences of calendars.
     note: Mapped[str] = mapped_column(String(200), default="")
     created_at: Mapped[datetime]

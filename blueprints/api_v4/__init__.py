@@ -23,6 +23,7 @@ from web.api.list_headers import IGNORED_PARAMETERS_HEADER
 from web.http.cors import RATE_LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.releases import requested_release
+from web.releases.usage_recording import record_failed_call
 
 api_v4 = MachineBlueprint(
     "api_v4",
@@ -52,6 +53,7 @@ api_v4 = MachineBlueprint(
         ),
     ),
 )
+api_v4.after_request(record_failed_call)
 for _module in (
     *(instance, release_schedule, users, access_tokens, projects, resources),
     *(audit_events, commits, registry_repositories, alerts, alert_integrations, reports),

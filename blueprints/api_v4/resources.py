@@ -20,15 +20,10 @@ from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts import rule_actions as contact_rule_actions
 from domain.paging.escalations import actions as escalation_actions
 from domain.paging.maintenance_windows import actions as maintenance_window_actions
-from domain.paging.on_call import (
-    absences,
-    change_actions,
-    conflicts,
-    feeds,
-    my_on_call,
-    swap_requests,
-)
 from domain.paging.on_call import actions as on_call_actions
+from domain.paging.on_call import change_actions, feeds, my_on_call, swap_requests
+from domain.paging.on_call.absences import actions as absence_actions
+from domain.paging.on_call.absences import conflicts
 from domain.paging.silences import actions as silence_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
@@ -184,20 +179,22 @@ _CALENDAR_PATH = _build_id_path("calendar_id")
 on_call_conflicts = _build_schedule_resources("conflicts")
 on_call_conflicts.bind_usual_actions(conflicts, "")
 on_call_holidays = _build_schedule_resources("holidays")
-on_call_holidays.bind_usual_actions(absences, "")
+on_call_holidays.bind_usual_actions(absence_actions, "")
 on_call_holiday_calendars = _build_schedule_resources("holiday_calendars")
-on_call_holiday_calendars.bind_usual_actions(absences, _CALENDAR_PATH)
+on_call_holiday_calendars.bind_usual_actions(absence_actions, _CALENDAR_PATH)
 own_absence_calendars = ResourceBlueprint(
     "own_absence_calendars", __name__, url_prefix="/user/on_call/absence_calendars"
 )
-own_absence_calendars.bind_usual_actions(absences, _CALENDAR_PATH)
+own_absence_calendars.bind_usual_actions(absence_actions, _CALENDAR_PATH)
 _REFRESH_PATH = f"{_CALENDAR_PATH}/refresh"
-own_absence_calendars.bind_action("POST", _REFRESH_PATH, absences.refresh_own_calendar, status=200)
+own_absence_calendars.bind_action(
+    "POST", _REFRESH_PATH, absence_actions.refresh_own_calendar, status=200
+)
 on_call_holiday_calendars.bind_action(
-    "POST", _REFRESH_PATH, absences.refresh_holiday_calendar, status=200
+    "POST", _REFRESH_PATH, absence_actions.refresh_holiday_calendar, status=200
 )
 own_absences = ResourceBlueprint("own_absences", __name__, url_prefix="/user/on_call/absences")
-own_absences.bind_usual_actions(absences, _build_id_path("absence_id"))
+own_absences.bind_usual_actions(absence_actions, _build_id_path("absence_id"))
 
 own_on_call = ResourceBlueprint("own_on_call", __name__, url_prefix="/user/on_call")
 own_on_call.bind_action("GET", "", my_on_call.show_own_on_call)

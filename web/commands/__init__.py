@@ -12,6 +12,7 @@ from web.commands.program import LazyCommandGroup
 #: short help. Commands are imported only when they are used, so that web processes, help and
 #: completion start fast.
 _COMMANDS = {
+    "absences": ("own_on_call:absences", "Manage the absences of users."),
     "alert-routes": (
         "domain.paging.escalations.actions",
         "Manage alert routes, which select an escalation policy for alerts.",

@@ -18,7 +18,8 @@ TOPICS = {
         *("incident-documents", "webhooks"),
     ),
     "On call and paging": (
-        *("schedules", "on-call", "handoff-notes", "reports", "escalations", "alert-routes"),
+        *("schedules", "on-call", "absences", "handoff-notes", "reports", "escalations"),
+        "alert-routes",
         *("silences", "maintenance-windows", "flap-settings", "contacts", "contact-rules"),
         *("channels", "import"),
     ),

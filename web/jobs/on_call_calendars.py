@@ -1,5 +1,6 @@
 """Jobs that read calendars with absences and holidays, and queue notices about conflicts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic
 from typing import cast
@@ -12,9 +13,13 @@ from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.outgoing.urls import OutgoingUrl
-from domain.paging.on_call.calendar_files import MAX_CALENDAR_BYTES
-from domain.paging.on_call.conflicts import queue_conflict_notices
-from domain.paging.on_call.imported_calendars import FetchedFile, refresh_next_calendar
+from domain.paging.on_call.absences.calendar_files import MAX_CALENDAR_BYTES
+from domain.paging.on_call.absences.conflicts import queue_conflict_notices
+from domain.paging.on_call.absences.imported_calendars import (
+    FetchedFile,
+    move_floating_absences,
+    refresh_next_calendar,
+)
 from web.database.engine import use_engine
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings
@@ -22,24 +27,33 @@ from web.settings.stored import read_current_settings
 
 #: Seconds after which a run stops. The next run reads the remaining calendars.
 _MAX_RUN_SECONDS = 50.0
+#: Number of calendars that are requested at the same time, so that slow servers delay only some.
+_READERS = 4
 
 
 def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -> None:
-    """Read all calendars that are due, one after the other."""
+    """Read all calendars that are due, and move the absences of users who changed time zones."""
     ends = monotonic() + _MAX_RUN_SECONDS
-    with use_engine(settings) as engine, Session(engine) as session:
-        current = read_current_settings(settings, session=session)
-        release_locks(session)
+    with use_engine(settings) as engine:
+        with Session(engine) as session:
+            current = read_current_settings(settings, session=session)
+            move_floating_absences(session=session)
         keyring = Keyring(current.secret_key, *current.secret_key_fallbacks)
-        fetch = partial(_fetch_calendar, OutgoingClient.from_settings(current))
-        while monotonic() < ends and refresh_next_calendar(
-            fetch,
-            session=session,
-            keyring=keyring,
-            share=generate_random_fraction(),
-            now=clock(),
-        ):
-            pass
+
+        def refresh_due(_number: int) -> None:
+            fetch = partial(_fetch_calendar, OutgoingClient.from_settings(current))
+            with Session(engine) as session:
+                while monotonic() < ends and refresh_next_calendar(
+                    fetch,
+                    session=session,
+                    keyring=keyring,
+                    share=generate_random_fraction(),
+                    now=clock(),
+                ):
+                    pass
+
+        with ThreadPoolExecutor(_READERS) as pool:
+            list(pool.map(refresh_due, range(_READERS)))  # raises the errors of the readers
 
 
 def _fetch_calendar(

@@ -31,20 +31,28 @@ def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
     return {day: convert_to_utc(datetime.combine(day, time()), place) for day in days}
 
 
-def build_use_charts(use: DailyUse) -> Sequence[TitledChart]:
+def build_use_charts(use: DailyUse, *, application_url: str) -> Sequence[TitledChart]:
     """Return the charts of an application. Charts without values are left out."""
     calls = "API requests with a token of the application. Days are in UTC."
     issued = "Access tokens from all grants, including refreshed tokens. Days are in UTC."
     rejected = "Requests to sign in or for tokens. Only the newest with each reason are stored."
     labels = label_days(use.days)
+    accepted = [count - errors for count, errors in zip(use.requests, use.errors, strict=True)]
+    requests = [
+        Series("bad", "Failed with status 400 or above", use.errors),
+        Series("requests", "Successful", accepted),
+    ]
+    tokens = [Series("tokens", "Tokens issued", use.tokens)]
+    rejections = [Series("bad", "Rejected requests", use.rejections)]
+    links = [f"{application_url}?day={day}#rejected" for day in use.days]
     return [
-        TitledChart(title, build_bars(labels, [Series(name, title, values)]), note)
-        for title, name, values, note in (
-            ("API requests", "requests", use.requests, calls),
-            ("Tokens issued", "tokens", use.tokens, issued),
-            ("Rejected requests", "bad", use.rejections, rejected),
+        TitledChart(title, build_bars(labels, series, links=lists), note)
+        for title, series, note, lists in (
+            ("API requests", requests, calls, ()),
+            ("Tokens issued", tokens, issued, ()),
+            ("Rejected requests", rejections, rejected, links),
         )
-        if values and any(values)
+        if any(any(each.values) for each in series)
     ]
 
 

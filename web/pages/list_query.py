@@ -3,7 +3,9 @@
 Unknown parameters are rejected.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -44,6 +46,14 @@ def get_list_query(*known: str) -> MultiDict[str, str]:
     """
     check_known_parameters(request.args.lists(), known, (_PARTIAL_PAGE_PARAMETER,))
     return request.args
+
+
+def parse_day(arguments: Mapping[str, str]) -> date | None:
+    """Return the parameter `day`, or None if it is missing. Raise QueryError for other values."""
+    try:
+        return date.fromisoformat(text) if (text := arguments.get("day")) else None
+    except ValueError as error:
+        raise QueryError("`day` must be a date such as 2027-05-31.", field="day") from error
 
 
 def read_query_part(schema: type[SchemaT]) -> SchemaT:

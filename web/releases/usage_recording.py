@@ -1,14 +1,15 @@
 """Counts API calls by consumer, in memory (see `domain/releases/usage/call_counts.py`).
 
 Before the view runs, the gate (`web/releases/gate.py`) records the changes that affect a call.
-Operations of the API count themselves. All other affected requests are counted after the response
-is created.
+Operations of the API count themselves. All other affected requests, and requests that fail before
+their operation, are counted after the response is created.
 """
 
 import logging
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from http import HTTPStatus
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -23,6 +24,7 @@ from domain.releases.usage.call_counts import (
     ANONYMOUS_CONSUMER,
     UNKNOWN_NAME,
     CallCounter,
+    CallTotals,
     Consumer,
     CountedCalls,
     UsageShape,
@@ -62,7 +64,7 @@ def record_operation(
     previews a later release is not counted.
     """
     asked, own = request_ctx.request, app_ctx.g
-    own.is_call_recorded = True
+    own.counted_call = None
     if _RELEASE_HEADER_KEY in asked.environ and _is_preview():
         return
     changes = own.get("noted_changes", ())
@@ -91,6 +93,7 @@ def _count_call(
         Consumer(signed_in_user_id, None, None) if signed_in_user_id else _build_consumer(bearer)
     )
     own.calls.count_call(consumer, shape, address=asked.remote_addr, now=own.clock())
+    app_ctx.g.counted_call = (consumer, shape)
 
 
 @lru_cache(maxsize=1_000)
@@ -123,7 +126,7 @@ def record_affecting_changes(change_ids: Iterable[str]) -> None:
 
 def _record_affected_request(response: Response) -> Response:
     """Count an affected request, unless its operation has counted it."""
-    if "is_call_recorded" not in g:
+    if "counted_call" not in g:
         names = SCHEDULE_NAMES.intersection(request.args)
         record_operation(
             g.get("bearer"),
@@ -132,6 +135,19 @@ def _record_affected_request(response: Response) -> Response:
             _get_kind_variable(),
             signed_in_user_id=_find_signed_in_user_id(),
         )
+    return response
+
+
+def record_failed_call(response: Response) -> Response:
+    """Count an API request with a valid token as failed if its status is 400 or above."""
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
+        bearer = g.get("bearer") or g.get("api_caller")
+        if "counted_call" not in g and isinstance(bearer, Bearer):
+            record_operation(bearer, (), frozenset(), _get_kind_variable())
+        if found := g.get("counted_call"):
+            own, now = get_services(), get_services().clock()
+            failed = CallTotals(0, now, now, request.remote_addr, errors=1)
+            own.calls.add_counts([CountedCalls(found[0], found[1], failed)])
     return response
 
 
@@ -230,7 +246,7 @@ class CallFlusher:
             )
         finally:
             engine.dispose()
-        self._counter.restore_counts(calls[stored:])
+        self._counter.add_counts(calls[stored:])
         _count_deprecated_calls(calls[:stored])
         return stored == len(calls)
 

@@ -12,8 +12,9 @@ from domain.core.errors import DomainError, NotFoundError
 from domain.core.types.base import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
-from domain.paging.on_call import absences, feeds
-from domain.paging.on_call.absence_types import AbsenceQuery
+from domain.paging.on_call import feeds
+from domain.paging.on_call.absences import actions as absence_actions
+from domain.paging.on_call.absences.types import AbsenceQuery
 from domain.paging.on_call.my_on_call import (
     MAX_TURN_LOOKBACK,
     MAX_VISIBLE_SCHEDULES,
@@ -68,7 +69,7 @@ def index() -> ResponseReturnValue:
         searched_weeks=searched // timedelta(weeks=1),
         turns=_sort_turns(found),
         absences=_list_absences(work),
-        calendars=absences.list_own_calendars(work, OffsetQuery()).items,
+        calendars=absence_actions.list_own_calendars(work, OffsetQuery()).items,
         contacts=contact_actions.list_contacts(work, ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work),
         sends_mail=bool(get_settings().mail_url),
@@ -83,7 +84,7 @@ def _list_absences(work: UnitOfWork) -> LinkedPage:
     part = get_requested_part(order_by="starts_at")
     number = part.offset // part.size + 1
     query = AbsenceQuery(per_page=part.size, page=number, order_by="starts_at", sort="asc")
-    return build_numbered_links(absences.list_absences(work, query), part)
+    return build_numbered_links(absence_actions.list_absences(work, query), part)
 
 
 def _sort_turns(found: OwnOnCall) -> list[tuple[OnCallTurn, OwnSchedule]]:
@@ -118,7 +119,7 @@ def new_absence() -> ResponseReturnValue:
     """Add a period in which the user is absent."""
     form, zone = AbsenceForm(), get_current_user().time_zone
     if form.run_if_valid(
-        lambda: absences.create_absence(get_unit_of_work(), form.build_absence(zone))
+        lambda: absence_actions.create_absence(get_unit_of_work(), form.build_absence(zone))
     ):
         flash("Absence added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
@@ -130,7 +131,7 @@ def new_absence() -> ResponseReturnValue:
 def delete_absence(absence_id: int) -> ResponseReturnValue:
     """Delete an absence that the user entered."""
     with show_errors_on_next_page(DomainError):
-        absences.delete_absence(get_unit_of_work(), absence_id)
+        absence_actions.delete_absence(get_unit_of_work(), absence_id)
         flash("Absence deleted.")
     return redirect(url_for("own_on_call.index", _anchor="absences"))
 
@@ -141,7 +142,7 @@ def new_absence_calendar() -> ResponseReturnValue:
     """Add a calendar with the user's absences, as a URL or a file."""
     form = ImportedCalendarForm()
     if form.run_if_valid(
-        lambda: absences.create_own_calendar(get_unit_of_work(), form.entered_calendar)
+        lambda: absence_actions.create_own_calendar(get_unit_of_work(), form.entered_calendar)
     ):
         flash("Calendar added.")
         return redirect(url_for("own_on_call.index", _anchor="absences"))
@@ -153,10 +154,12 @@ def new_absence_calendar() -> ResponseReturnValue:
 def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
     """Read a calendar with the user's absences again, or remove it."""
     with show_errors_on_next_page(DomainError):
-        is_deletion = change == "delete"
-        act = absences.delete_own_calendar if is_deletion else absences.refresh_own_calendar
+        act, sentence = absence_actions.delete_own_calendar, "Calendar removed."
+        if change == "refresh":
+            act = absence_actions.refresh_own_calendar
+            sentence = "The calendar is read within a minute."
         act(get_unit_of_work(), calendar_id)
-        flash("Calendar removed." if is_deletion else "The calendar is read within a minute.")
+        flash(sentence)
     return redirect(url_for("own_on_call.index", _anchor="absences"))
 
 

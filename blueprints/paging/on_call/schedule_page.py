@@ -1,7 +1,7 @@
 """The page for an on-call schedule, which several views render."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import accumulate
@@ -18,14 +18,14 @@ from domain.core.time_zones import get_zone
 from domain.core.types.base import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.absence_types import OnCallHoliday
-from domain.paging.on_call.absences import find_holidays, list_holiday_calendars
+from domain.paging.on_call.absences.actions import find_holidays, list_holiday_calendars
+from domain.paging.on_call.absences.conflicts import list_conflicts
+from domain.paging.on_call.absences.types import OnCallHoliday
 from domain.paging.on_call.change_actions import (
     find_accepted_swap_ids,
     list_upcoming_overrides,
     list_upcoming_swaps,
 )
-from domain.paging.on_call.conflicts import list_conflicts
 from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
@@ -59,7 +59,12 @@ from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
 from web.http.work import get_unit_of_work
-from web.pages.list_query import LinkedPage, build_numbered_links, get_requested_part
+from web.pages.list_query import (
+    LinkedPage,
+    build_numbered_links,
+    get_requested_part,
+    parse_day,
+)
 from web.services import get_current_time
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
@@ -97,6 +102,8 @@ class Picture:
     #: Numbers of the colors of users.
     colors: Mapping[int, int]
     holidays: Sequence[OnCallHoliday] = ()
+    #: Absences by user id.
+    absences: Mapping[int, Sequence[Period]] = field(default_factory=dict)
 
     @classmethod
     def from_lanes(
@@ -105,7 +112,6 @@ class Picture:
         users: Mapping[int, UserReference],
         period: Period,
         time_zone: str,
-        holidays: Sequence[OnCallHoliday] = (),
     ) -> "Picture":
         """Return the picture of lanes in a period."""
         now = get_current_time()
@@ -116,8 +122,15 @@ class Picture:
             today=now.astimezone(get_zone(time_zone)).date(),
             users=users,
             colors=choose_colors(sorted(users), USER_COLORS),
-            holidays=holidays,
         )
+
+    def describe_absence(self, user_id: int, shift: OnCallShift) -> str:
+        """Return "Absent" or "Partly absent", or an empty string for users who are not absent."""
+        start, end = shift.starts_at, shift.ends_at
+        for each in self.absences.get(user_id, ()):
+            if each.start < end and each.end > start:
+                return "Absent" if each.start <= start and each.end >= end else "Partly absent"
+        return ""
 
     def list_holiday_names(self, day: date) -> Sequence[str]:
         """Return the names of the holidays on a day."""
@@ -245,15 +258,8 @@ def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
 def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
     """Return the requested part of the calendar. The default is two weeks from today."""
     view = get_choice(arguments, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
-    text = arguments.get("day", "")
-    try:
-        day = (
-            date.fromisoformat(text)
-            if text
-            else get_current_time().astimezone(get_zone(schedule.time_zone)).date()
-        )
-    except ValueError as error:
-        raise QueryError("`day` must be a date such as 2027-05-31.", field="day") from error
+    today = get_current_time().astimezone(get_zone(schedule.time_zone)).date()
+    day = parse_day(arguments) or today
     if not FIRST_CALENDAR_DAY <= day <= LAST_CALENDAR_DAY:
         raise QueryError(
             f"`day` must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
@@ -350,10 +356,13 @@ def _build_calendar_context(
     users = {user.id: user for each in schedule.rotations for user in each.users}
     able = set(list_eligible_names(holder))
     gaps_from = shifts[0].starts_at if shifts else grid.period.end
-    lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
-    holidays = find_holidays(schedule.id, grid.first, grid.last, session=db.session())
-    picture = Picture.from_lanes(
-        lanes, {**users, **shown}, grid.period, schedule.time_zone, holidays
+    lanes, shown, absences = load_lanes(
+        get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from
+    )
+    picture = replace(
+        Picture.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone),
+        holidays=find_holidays(schedule.id, grid.first, grid.last, session=db.session()),
+        absences=absences,
     )
     return {
         "grid": grid,

@@ -17,7 +17,8 @@ from domain.access.actor import UnitOfWork
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.core.types.validation import validate_body
 from domain.paging.change_marks.projects import find_on_call_mark
-from domain.paging.on_call import absences, actions, swap_requests
+from domain.paging.on_call import actions, swap_requests
+from domain.paging.on_call.absences import actions as absence_actions
 from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
@@ -238,7 +239,7 @@ def new_holiday_calendar(holder: ProjectOrGroup, schedule_id: int) -> ResponseRe
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     form = ImportedCalendarForm()
     if form.run_if_valid(
-        lambda: absences.create_holiday_calendar(
+        lambda: absence_actions.create_holiday_calendar(
             get_unit_of_work(), holder, schedule_id, form.entered_calendar
         )
     ):
@@ -255,10 +256,10 @@ def change_holiday_calendar(
     holder: ProjectOrGroup, schedule_id: int, calendar_id: int, change: str
 ) -> ResponseReturnValue:
     """Read a calendar with holidays again, or remove it."""
+    act, sentence = absence_actions.delete_holiday_calendar, "Calendar removed."
     if change == "refresh":
-        act, sentence = absences.refresh_holiday_calendar, "The calendar is read within a minute."
-    else:
-        act, sentence = absences.delete_holiday_calendar, "Calendar removed."
+        act = absence_actions.refresh_holiday_calendar
+        sentence = "The calendar is read within a minute."
     return _end_shift_change(holder, schedule_id, calendar_id, act, sentence)
 
 

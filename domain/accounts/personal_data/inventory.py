@@ -166,8 +166,8 @@ PERSONAL_DATA = (
         "API operations that the person's tokens called on each day, how often, and the last "
         "IP address",
         called="api_calls",
-        exported="day operation application_id personal_token_id count first_at last_at "
-        "last_address",
+        exported="day operation application_id personal_token_id count errors first_at "
+        "last_at last_address",
         internal="shape_id",
     ),
     PersonalDataTable(
@@ -329,13 +329,13 @@ PERSONAL_DATA = (
     PersonalDataTable(
         models.OnCallAbsence,
         "Absences that the person entered, or that their calendars contain",
-        exported="calendar_id starts_at ends_at note created_at",
+        exported="calendar_id starts_at ends_at is_floating note created_at",
     ),
     PersonalDataTable(
         models.OnCallImportedCalendar,
         "Calendars of absences that the person added",
-        exported="name host event_count skipped_count created_at refreshed_at last_error "
-        "next_refresh_at",
+        exported="name host time_zone event_count skipped_count created_at refreshed_at "
+        "last_error next_refresh_at",
         internal="schedule_id etag last_modified failures",
     ),
     PersonalDataTable(

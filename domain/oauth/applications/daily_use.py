@@ -22,6 +22,8 @@ class DailyUse(NamedTuple):
     #: Number of API requests with a token of the application. Empty if too many rows would be
     #: counted.
     requests: Sequence[int]
+    #: Number of these requests that failed with status 400 or above. Empty if `requests` is empty.
+    errors: Sequence[int]
     #: Number of issued access tokens. Empty if too many rows would be counted.
     tokens: Sequence[int]
     #: Number of rejected requests. For each reason, only the newest requests are stored, with the
@@ -33,9 +35,9 @@ def find_daily_use(application_id: int, *, session: Session, today: date) -> Dai
     """Return the use of an application on the last days, including today."""
     days = tuple(today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS)))
     first = datetime.combine(days[0], time(), UTC)
-    calls = select(CallCount.day, CallCount.count).where(
-        CallCount.application_id == application_id, CallCount.day >= days[0]
-    )
+    of_application = (CallCount.application_id == application_id, CallCount.day >= days[0])
+    calls = select(CallCount.day, CallCount.count).where(*of_application)
+    errors = select(CallCount.day, CallCount.errors).where(*of_application)
     tokens = select(AccessToken.created_at, literal(1)).where(
         AccessToken.application_id == application_id,
         AccessToken.created_at >= first,
@@ -53,4 +55,4 @@ def find_daily_use(application_id: int, *, session: Session, today: date) -> Dai
             counts[at.date() if isinstance(at, datetime) else at] += number
         return [counts[day] for day in days] if len(rows) < MAX_COUNTED_ROWS else []
 
-    return DailyUse(days, count(calls), count(tokens), count(rejections))
+    return DailyUse(days, count(calls), count(errors), count(tokens), count(rejections))

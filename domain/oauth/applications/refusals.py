@@ -7,7 +7,7 @@ disk nor hide other requests.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from sqlalchemy import bindparam, func, insert, select
@@ -98,13 +98,22 @@ def add_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthConte
 
 
 def find_rejected_requests(
-    application_id: int, *, session: Session, offset: int = 0, limit: int = MAX_DISPLAYED_REQUESTS
+    application_id: int,
+    *,
+    session: Session,
+    day: date | None = None,
+    offset: int = 0,
+    limit: int = MAX_DISPLAYED_REQUESTS,
 ) -> tuple[RefusedRequest, ...]:
-    """Return rejected requests of an application, newest first."""
+    """Return rejected requests of an application, by default of all days (UTC), newest first."""
+    is_shown = [TokenRefusal.application_id == application_id]
+    if day:
+        first, last = (datetime.combine(day, each, UTC) for each in (time.min, time.max))
+        is_shown.append(TokenRefusal.refused_at.between(first, last))
     # Sorting is cheap, since there are at most `MAX_REQUESTS_PER_REASON` rows for each reason.
     rows = session.scalars(
         select(TokenRefusal)
-        .where(TokenRefusal.application_id == application_id)
+        .where(*is_shown)
         .order_by(TokenRefusal.refused_at.desc(), TokenRefusal.id.desc())
         .offset(offset)
         .limit(limit)

@@ -1,7 +1,7 @@
 """Actions on overrides and swaps, which change the users on call."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
@@ -51,6 +51,11 @@ _USER_COLUMNS = {
 }
 #: Sources of the shifts that a swap exchanges. Overrides take precedence over swaps.
 SWAPPABLE_SOURCES = frozenset({DutySource.ROTATION, DutySource.SWAP})
+_TABLES: Mapping[type, type[Any]] = {
+    OnCallOverride: OverrideRow,
+    OnCallSwap: SwapRow,
+    OnCallSwapRequest: SwapRequestRow,
+}
 _TABLE_NAMES: Mapping[type, str] = {
     OverrideRow: "Override",
     SwapRow: "Swap",
@@ -65,7 +70,7 @@ def list_overrides(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallOverride]:
     """List the overrides of a schedule, including past overrides."""
-    return list_changes(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
+    return list_changes(work, holder, schedule_id, query, OnCallOverride)
 
 
 @read_action("on_call_overrides.index")
@@ -73,13 +78,7 @@ def list_upcoming_overrides(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
 ) -> Sequence[OnCallOverride]:
     """Return the current and future overrides of a schedule, ordered by start."""
-    schedule = get_schedule_row(work, holder, schedule_id)
-    rows = work.session.scalars(
-        select(OverrideRow)
-        .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
-        .order_by(OverrideRow.starts_at, OverrideRow.id)
-    )
-    return build_change_resources(work, rows, OnCallOverride)
+    return _list_upcoming_changes(work, holder, schedule_id, OnCallOverride)
 
 
 @read_action("on_call_overrides.show")
@@ -90,10 +89,7 @@ def show_override(
 
     Raise NotFoundError if there is no such override.
     """
-    schedule = get_schedule_row(work, holder, schedule_id)
-    return build_change_resources(
-        work, [get_change_row(work, OverrideRow, schedule.id, override_id)], OnCallOverride
-    )[0]
+    return show_change(work, holder, schedule_id, override_id, OnCallOverride)
 
 
 @action("on_call_overrides.create")
@@ -137,11 +133,8 @@ def create_override(
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
     made = build_change_resources(work, [row], OnCallOverride)[0]
-    record_change(work, holder, schedule, made, "created")
-    notices.queue_notices_if_mail_is_configured(
-        notices.queue_override_notices, made, ShiftChange(work, holder, schedule)
-    )
-    return made
+    change = ShiftChange(work, holder, schedule)
+    return finish_change(change, made, "created", notices.queue_override_notices)
 
 
 @action("on_call_overrides.delete")
@@ -162,11 +155,8 @@ def end_override(
         raise ConflictError("This override has ended. Past shifts cannot be changed.")
     ended = build_change_resources(work, [row], OnCallOverride)[0]
     end_override_row(row, work)
-    record_change(work, holder, schedule, ended, "deleted")
-    notices.queue_notices_if_mail_is_configured(
-        notices.queue_ended_override_notices, ended, ShiftChange(work, holder, schedule)
-    )
-    return ended
+    change = ShiftChange(work, holder, schedule)
+    return finish_change(change, ended, "deleted", notices.queue_ended_override_notices)
 
 
 @read_action("on_call_swaps.index")
@@ -174,7 +164,7 @@ def list_swaps(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallSwap]:
     """List the swaps of a schedule, including past swaps."""
-    return list_changes(work, holder, schedule_id, query, SwapRow, OnCallSwap)
+    return list_changes(work, holder, schedule_id, query, OnCallSwap)
 
 
 @read_action("on_call_swaps.index")
@@ -182,13 +172,7 @@ def list_upcoming_swaps(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
 ) -> Sequence[OnCallSwap]:
     """Return the current and future swaps of a schedule, ordered by their first start."""
-    schedule = get_schedule_row(work, holder, schedule_id)
-    rows = work.session.scalars(
-        select(SwapRow)
-        .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
-        .order_by(SwapRow.starts_at, SwapRow.id)
-    )
-    return build_change_resources(work, rows, OnCallSwap)
+    return _list_upcoming_changes(work, holder, schedule_id, OnCallSwap)
 
 
 @read_action("on_call_swaps.index")
@@ -234,10 +218,7 @@ def show_swap(
 
     Raise NotFoundError if there is no such swap.
     """
-    schedule = get_schedule_row(work, holder, schedule_id)
-    return build_change_resources(
-        work, [get_change_row(work, SwapRow, schedule.id, swap_id)], OnCallSwap
-    )[0]
+    return show_change(work, holder, schedule_id, swap_id, OnCallSwap)
 
 
 @action("on_call_swaps.create")
@@ -327,11 +308,8 @@ def undo_swap(
         raise ConflictError("This swap has ended. Past shifts cannot be changed.")
     undone = build_change_resources(work, [row], OnCallSwap)[0]
     end_swap_row(row, work)
-    record_change(work, holder, schedule, undone, "deleted")
-    notices.queue_notices_if_mail_is_configured(
-        notices.queue_undone_swap_notices, undone, ShiftChange(work, holder, schedule)
-    )
-    return undone
+    change = ShiftChange(work, holder, schedule)
+    return finish_change(change, undone, "deleted", notices.queue_undone_swap_notices)
 
 
 def end_swap_row(row: SwapRow, work: UnitOfWork) -> None:
@@ -364,16 +342,38 @@ def list_changes(
     holder: ProjectOrGroup,
     schedule_id: int,
     query: ChangeQuery,
-    table: type[_ChangeRow],
-    resource: type[_ChangeResource],
+    kind: type[_ChangeResource],
 ) -> ListPage[_ChangeResource]:
     """Return a page of the overrides, swaps or swap requests of a schedule."""
-    schedule = get_schedule_row(work, holder, schedule_id)
+    schedule, table = get_schedule_row(work, holder, schedule_id), _TABLES[kind]
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
     found = fetch_list_page(here, orders, query.requested_part, session=work.session)
-    items = build_change_resources(work, (row[0] for row in found.items), resource)
+    items = build_change_resources(work, (row[0] for row in found.items), kind)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+def _list_upcoming_changes(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, kind: type[_ChangeResource]
+) -> Sequence[_ChangeResource]:
+    schedule, table = get_schedule_row(work, holder, schedule_id), _TABLES[kind]
+    is_upcoming = (SwapRow.over_at if table is SwapRow else table.ends_at) > work.now
+    found = select(table).where(table.schedule_id == schedule.id, is_upcoming)
+    rows = work.session.scalars(found.order_by(table.starts_at, table.id))
+    return build_change_resources(work, rows, kind)
+
+
+def show_change(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    schedule_id: int,
+    row_id: int,
+    kind: type[_ChangeResource],
+) -> _ChangeResource:
+    """Return an override, swap or swap request. Raise NotFoundError if there is none."""
+    schedule = get_schedule_row(work, holder, schedule_id)
+    row = get_change_row(work, _TABLES[kind], schedule.id, row_id)
+    return build_change_resources(work, [row], kind)[0]
 
 
 def get_change_row(
@@ -393,6 +393,18 @@ def lock_change_row(
     row = get_change_row(work, table, schedule_id, row_id)
     work.session.refresh(row, with_for_update=True)
     return row
+
+
+def finish_change(
+    change: ShiftChange,
+    shown: _ChangeResource,
+    verb: str,
+    queue_notices: Callable[[_ChangeResource, ShiftChange], None],
+) -> _ChangeResource:
+    """Record an audit event about a change, queue its notices and return it."""
+    record_change(change.work, change.holder, change.schedule, shown, verb)
+    notices.queue_notices_if_mail_is_configured(queue_notices, shown, change)
+    return shown
 
 
 def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str) -> None:

@@ -18,7 +18,7 @@ from domain.paging.on_call.change_actions import (
     build_change_resources,
     end_override_row,
     end_swap_row,
-    record_change,
+    finish_change,
 )
 from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
@@ -212,10 +212,7 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     before = build_change_resources(work, [row], OnCallSwap)[0]
     if after is None:
         end_swap_row(row, work)
-        record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices_if_mail_is_configured(
-            notices.queue_ended_swap_notices, before, change
-        )
+        finish_change(change, before, "ended", notices.queue_ended_swap_notices)
         return
     (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
         (each.start, each.end) for each in after
@@ -223,8 +220,7 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     row.over_at = max(row.ends_at, row.other_ends_at)
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallSwap)[0]
-    record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices_if_mail_is_configured(notices.queue_moved_swap_notices, moved, change)
+    finish_change(change, moved, "moved", notices.queue_moved_swap_notices)
 
 
 def _move_override(row: OverrideRow, period: Period | None, change: ShiftChange) -> None:
@@ -232,16 +228,12 @@ def _move_override(row: OverrideRow, period: Period | None, change: ShiftChange)
     before = build_change_resources(work, [row], OnCallOverride)[0]
     if period is None:
         end_override_row(row, work)
-        record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices_if_mail_is_configured(
-            notices.queue_lost_override_notices, before, change
-        )
+        finish_change(change, before, "ended", notices.queue_lost_override_notices)
         return
     row.starts_at, row.ends_at = period.start, period.end
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallOverride)[0]
-    record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices_if_mail_is_configured(notices.queue_moved_override_notices, moved, change)
+    finish_change(change, moved, "moved", notices.queue_moved_override_notices)
 
 
 def describe_moved_swaps_and_overrides(

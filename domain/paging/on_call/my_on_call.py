@@ -19,8 +19,8 @@ from domain.alerts.listing.watched_projects import (
 from domain.core.errors import InvalidError
 from domain.paging.notifications.page_targets import INCIDENT_SEVERITY_RANK, SubjectKind
 from domain.paging.notifications.paging import PageKind
+from domain.paging.on_call.absences.conflicts import find_conflicts
 from domain.paging.on_call.change_actions import create_override
-from domain.paging.on_call.conflicts import find_conflicts
 from domain.paging.on_call.eligible_users import find_eligible_user_id
 from domain.paging.on_call.own_types import (
     CoverQuery,

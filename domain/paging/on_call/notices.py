@@ -16,7 +16,7 @@ from domain.accounts.users import ACTIVE
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.delivery.mail.outbox import NewEmail, queue_emails
-from domain.paging.on_call.absence_types import OnCallConflict
+from domain.paging.on_call.absences.types import OnCallConflict
 from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans
@@ -142,64 +142,49 @@ def queue_swap_request_notices(request: OnCallSwapRequest, change: ShiftChange) 
 
 def queue_undone_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of an undone swap, except the user who undid it."""
-
-    def text(person: UserReference, by: str) -> str:
-        own, other, others = _find_swap_sides(person, swap, change)
-        return (
-            f"{by} undid the swap of shifts between you and {_get_full_name(other)}. The original "
-            "shifts "
-            f"apply again:\n\n- You are on call {own}.\n- {_get_full_name(other)} is on call "
-            f"{others}."
-        )
-
-    notice = _ShiftNotice(
-        key=_build_notice_key(swap, "undone"),
-        subject="A swap of your on-call shifts was undone",
-        told=(swap.user, swap.other_user),
-        text=text,
+    text = (
+        "{by} undid the swap of shifts between you and {other}. The original shifts apply again:"
+        "\n\n- You are on call {own}.\n- {other} is on call {others}."
     )
-    _queue_notice(notice, change)
+    _queue_swap_notice(swap, change, "undone", "was undone", text)
 
 
 def queue_moved_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of a swap whose turns another user moved."""
-
-    def text(person: UserReference, by: str) -> str:
-        own, other, others = _find_swap_sides(person, swap, change)
-        return (
-            f"{by} changed the rotations of the schedule. The swap of shifts between you and "
-            f"{_get_full_name(other)} moved with its turns. The new times are:\n\n"
-            f"- You are on call {others}, instead of {_get_full_name(other)}.\n"
-            f"- {_get_full_name(other)} is on call {own}, instead of you."
-        )
-
-    notice = _ShiftNotice(
-        key=_build_notice_key(swap, f"moved at {change.work.now.isoformat()}"),
-        subject="A swap of your on-call shifts was moved",
-        told=(swap.user, swap.other_user),
-        text=text,
+    text = (
+        "{by} changed the rotations of the schedule. The swap of shifts between you and {other} "
+        "moved with its turns. The new times are:\n\n- You are on call {others}, instead of "
+        "{other}.\n- {other} is on call {own}, instead of you."
     )
-    _queue_notice(notice, change)
+    what = f"moved at {change.work.now.isoformat()}"
+    _queue_swap_notice(swap, change, what, "was moved", text)
 
 
 def queue_ended_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of a swap whose turns no longer exist after a change."""
+    text = (
+        "{by} changed the rotations of the schedule. The turns that you and {other} swapped no "
+        "longer exist, so the swap has ended. The rotations apply again, and you can swap other "
+        "shifts.\n\nThe swap included these shifts:\n\n- Your shift was {own}.\n- The shift of "
+        "{other} was {others}."
+    )
+    _queue_swap_notice(swap, change, "ended", "has ended", text)
 
-    def text(person: UserReference, by: str) -> str:
+
+def _queue_swap_notice(
+    swap: OnCallSwap, change: ShiftChange, what: str, title: str, text: str
+) -> None:
+    """Queue a message to the users of a swap, except the actor; `text` is a format string."""
+
+    def format_text(person: UserReference, by: str) -> str:
         own, other, others = _find_swap_sides(person, swap, change)
-        return (
-            f"{by} changed the rotations of the schedule. The turns that you and "
-            f"{_get_full_name(other)} "
-            "swapped no longer exist, so the swap has ended. The rotations apply again, and you "
-            "can swap other shifts.\n\nThe swap included these shifts:\n\n"
-            f"- Your shift was {own}.\n- The shift of {_get_full_name(other)} was {others}."
-        )
+        return text.format(by=by, other=_get_full_name(other), own=own, others=others)
 
     notice = _ShiftNotice(
-        key=_build_notice_key(swap, "ended"),
-        subject="A swap of your on-call shifts has ended",
+        key=_build_notice_key(swap, what),
+        subject=f"A swap of your on-call shifts {title}",
         told=(swap.user, swap.other_user),
-        text=text,
+        text=format_text,
     )
     _queue_notice(notice, change)
 

@@ -18,7 +18,7 @@ from domain.core.types.base import (
     Time,
     describe_choices,
 )
-from domain.paging.on_call.absence_types import OnCallConflict
+from domain.paging.on_call.absences.types import OnCallConflict
 from domain.paging.on_call.final_schedule import DutySource
 from domain.paging.on_call.types import OnCallPeriod, ScheduleOnCall
 

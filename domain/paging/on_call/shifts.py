@@ -159,15 +159,15 @@ def find_shifts_by_schedule(
 
 def load_lanes(
     work: UnitOfWork, schedule_id: int, period: Period, *, gaps_from: datetime
-) -> tuple[Sequence[Lane], Mapping[int, UserReference]]:
-    """Return the lanes of a schedule for a period, and its users by id."""
+) -> tuple[Sequence[Lane], Mapping[int, UserReference], Mapping[int, Sequence[Period]]]:
+    """Return the lanes of a schedule for a period, and its users and their absences by user id."""
     plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
     plan = plans[schedule_id]
     absences = load_absences(period, session=work.session, user_ids=plan.eligible_periods.keys())
     lanes = build_lanes(plan, period, gaps_from=gaps_from, absences=absences)
     ids = (bar.duty.user_id for lane in lanes for bar in lane.bars if bar.duty)
     named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
-    return lanes, named
+    return lanes, named, absences
 
 
 def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBalance:

@@ -19,10 +19,10 @@ from domain.paging.on_call.change_actions import (
     build_change_resources,
     can_change_all_shifts,
     check_new_swap,
-    get_change_row,
+    finish_change,
     list_changes,
     lock_change_row,
-    record_change,
+    show_change,
     store_swap,
 )
 from domain.paging.on_call.final_schedule import compute_spans
@@ -55,7 +55,7 @@ def list_swap_requests(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallSwapRequest]:
     """List the swap requests of a schedule, including answered and expired requests."""
-    found = list_changes(work, holder, schedule_id, query, RequestRow, OnCallSwapRequest)
+    found = list_changes(work, holder, schedule_id, query, OnCallSwapRequest)
     items = _with_current_states(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -112,9 +112,8 @@ def show_swap_request(
 
     Raise NotFoundError if there is no such swap request.
     """
-    schedule = get_schedule_row(work, holder, schedule_id)
-    row = get_change_row(work, RequestRow, schedule.id, request_id)
-    return _build_request(work, row)
+    shown = show_change(work, holder, schedule_id, request_id, OnCallSwapRequest)
+    return _with_current_states(work, [shown])[0]
 
 
 @action("on_call_swap_requests.create")
@@ -217,9 +216,7 @@ def _find_party(work: UnitOfWork, holder: ProjectOrGroup, row: RequestRow) -> Pa
 def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwapRequest:
     """Record a change to a request, and notify the other user."""
     shown = _build_request(work, row)
-    record_change(work, change.holder, change.schedule, shown, shown.state)
-    notices.queue_notices_if_mail_is_configured(notices.queue_swap_request_notices, shown, change)
-    return shown
+    return finish_change(change, shown, shown.state, notices.queue_swap_request_notices)
 
 
 def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:

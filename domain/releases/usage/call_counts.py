@@ -67,17 +67,20 @@ class UsageShape(NamedTuple):
 
 @dataclass(slots=True)
 class CallTotals:
-    """The number of calls, the times of the first and last call, and the last IP address."""
+    """The number of calls and errors, the times of calls, and the last IP address."""
 
     calls: int
     first_at: datetime
     last_at: datetime
     #: IP address of the last call.
     last_address: str | None
+    #: Number of calls that failed with status 400 or above.
+    errors: int = 0
 
     def add_calls(self, call_totals: "CallTotals") -> None:
         """Add calls of the same shape and consumer, which may be earlier or later."""
         self.calls += call_totals.calls
+        self.errors += call_totals.errors
         self.first_at = min(self.first_at, call_totals.first_at)
         if call_totals.last_at >= self.last_at:
             self.last_at, self.last_address = call_totals.last_at, call_totals.last_address
@@ -128,8 +131,8 @@ class CallCounter:
         ]
         return calls, dropped
 
-    def restore_counts(self, calls: Iterable[CountedCalls]) -> None:
-        """Restore counts that could not be stored, as far as there is space."""
+    def add_counts(self, calls: Iterable[CountedCalls]) -> None:
+        """Add counts, such as counts that could not be stored, as far as there is space."""
         for each in calls:
             self._add_count(each.consumer, each.shape, each.count)
 
@@ -186,6 +189,7 @@ def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> Non
             "shape_id": shape_ids[row.shape_digest],
             **row.consumer._asdict(),
             "count": row.count.calls,
+            "errors": row.count.errors,
             "first_at": row.count.first_at,
             "last_at": row.count.last_at,
             "last_address": row.count.last_address,
@@ -201,6 +205,7 @@ def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> Non
             index_elements=[CallCount.digest],
             set_={
                 "count": CallCount.count + new["count"],
+                "errors": CallCount.errors + new.errors,
                 "first_at": case(
                     (new.first_at < CallCount.first_at, new.first_at), else_=CallCount.first_at
                 ),

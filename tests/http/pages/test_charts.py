@@ -110,6 +110,15 @@ def test_the_page_of_an_application_counts_tokens_and_rejections(gatebell: LiveG
     tables = tables_of(page.text)
     counts = {title: sum(int(cell) for (cell,) in rows.values()) for title, rows in tables.items()}
     assert counts == {"Tokens issued": 2, "Rejected requests": 1}
+    (link,) = set(re.findall(r'href="([^"]*\?day=[^"]*)#rejected"', page.text))
+    browser = get_administrator_browser(gatebell)
+    of_day = browser.get(f"{gatebell.url}{link}").text
+    assert '<details class="program" id="rejected" open>' in of_day
+    assert "Only requests of " in of_day
+    other = browser.get(f"{gatebell.url}{link[:-10]}2026-01-31").text
+    assert "No requests of " in other
+    assert "Rejected requests, newest first" not in other
+    assert browser.get(f"{gatebell.url}{link[:-10]}yesterday").status_code == 400
 
 
 def test_the_administration_counts_deliveries_and_failed_sign_ins(

@@ -75,6 +75,13 @@ def test_an_absence_is_a_conflict_on_all_pages_until_it_is_deleted(
     assert " is on call from " in words(schedule)
     assert "but absent. Create an override" in words(schedule)
     assert f"{name}, absent, " in schedule.text
+    table = schedule.text[schedule.text.index("Show as table") :]
+    cells = re.findall(r'scope="row" role="rowheader">(.*?)</th>', table)
+    rows = [" ".join(re.sub("<[^>]*>", "", each).split()) for each in cells]
+    marked = [each for each in rows if "bsent" in each]
+    assert {each.rpartition(name)[2].strip() for each in marked} == {"Absent", "Partly absent"}
+    assert all(each.startswith(name) for each in marked)
+    assert any(each.startswith(name) for each in rows if each not in marked)
     assert "Wedding" not in schedule.text
     found = team.schedule.done("GET", "/conflicts")
     assert {each["user"]["username"] for each in found} == {name}
@@ -197,3 +204,15 @@ def test_all_absences_can_be_seen_and_deleted_on_pages(gatebell: LiveGatebell, t
     assert "No 101." in words(page)
     assert "No 0." not in words(page)
     assert submit(browser, page, form_to(page, "/delete")).status_code == 302
+
+
+def test_operators_list_add_and_delete_absences(gatebell: LiveGatebell, team: Team) -> None:
+    period = days(1, 2)
+    times = ("--starts-at", period["starts_at"], "--ends-at", period["ends_at"])
+    name = team.alice.username
+    made = gatebell.cli("absences", "create", name, *times, "--note", "Moving")
+    assert team.mine.done("GET", "/absences") == [made]
+    assert gatebell.cli("absences", "list", name)["absences"] == [made]
+    assert gatebell.cli("absences", "list", team.olga.username)["absences"] == []
+    assert gatebell.cli("absences", "delete", name, str(made["id"]))["deleted"] is True
+    assert team.mine.done("GET", "/absences") == []

@@ -1,10 +1,14 @@
 """Calendars at URLs: refreshing, and failures that keep the known absences."""
 
+import gzip
+import resource
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -14,11 +18,11 @@ from domain.access.actor import AccessMethod, Actor
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing import deadlines
-from domain.paging.on_call import absences
-from domain.paging.on_call.absence_types import ImportedCalendar, NewImportedCalendar
+from domain.paging.on_call.absences import actions as absence_actions
+from domain.paging.on_call.absences.calendar_files import CalendarContent
+from domain.paging.on_call.absences.imported_calendars import read_events
+from domain.paging.on_call.absences.types import ImportedCalendar, NewImportedCalendar
 from domain.paging.on_call.actions import delete_schedule
-from domain.paging.on_call.calendar_files import CalendarContent
-from domain.paging.on_call.imported_calendars import read_events
 from models import OnCallAbsence, OnCallImportedCalendar, User
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
@@ -36,8 +40,9 @@ VACATION = "DTSTART;VALUE=DATE:20260310\nDTEND;VALUE=DATE:20260313\nSUMMARY:Secr
 class Server:
     """A server with a calendar, and the settings that trust its certificate."""
 
-    def __init__(self, receiver: Receiver, settings: Settings) -> None:
+    def __init__(self, receiver: Receiver, settings: Settings, certificate: Path) -> None:
         self.receiver = receiver
+        self.certificate = certificate
         self.settings = settings
         self.receiver.words = build_calendar(VACATION)
         self.respond(200)
@@ -56,6 +61,7 @@ def server(shop: Escalated, tmp_path: Path) -> Iterator[Server]:
             replace(
                 shop.settings, trusted_ca_file=certificate, outgoing_private_addresses="127.0.0.0/8"
             ),
+            certificate,
         )
 
 
@@ -64,7 +70,7 @@ def act_as_alice(shop: Escalated, new: NewImportedCalendar) -> ImportedCalendar:
     with Session(shop.engine) as session:
         keyring = Keyring(shop.settings.secret_key)
         work = work_in(session, actor=actor, now=shop.now, policies=[keyring])
-        made = absences.create_own_calendar(work, new)
+        made = absence_actions.create_own_calendar(work, new)
         session.commit()
         return made
 
@@ -228,12 +234,12 @@ def test_a_schedule_that_is_deleted_while_a_file_is_read_is_not_found(
             delete_schedule(shop.work(session), shop.project_view(session), schedule)
         return read_events(*args, **kw)
 
-    monkeypatch.setattr(absences, "read_events", delete_meanwhile)
+    monkeypatch.setattr(absence_actions, "read_events", delete_meanwhile)
     new = NewImportedCalendar(name="File", content=build_calendar(VACATION).decode())
     with Session(shop.engine) as session:
         work, project = shop.work(session), shop.project_view(session)
         with pytest.raises(NotFoundError):
-            absences.create_holiday_calendar(work, project, schedule, new)
+            absence_actions.create_holiday_calendar(work, project, schedule, new)
 
 
 def test_unusual_validators_are_not_stored(shop: Escalated, server: Server) -> None:
@@ -242,3 +248,73 @@ def test_unusual_validators_are_not_stored(shop: Escalated, server: Server) -> N
     row = refresh(shop, server, timedelta(0))
     assert (row.last_error, row.etag, row.last_modified) == (None, None, None)
     assert starts(shop) == ["03-10 00:00"]
+
+
+def set_zone(shop: Escalated, zone: str) -> None:
+    with shop.session() as session:
+        session.get_one(User, shop.alice.id).time_zone = zone
+
+
+def test_days_and_local_times_follow_the_time_zone_of_the_user(
+    shop: Escalated, server: Server
+) -> None:
+    set_zone(shop, "Europe/Berlin")
+    local = "DTSTART:20260316T100000\nDURATION:PT6H"
+    fixed = "DTSTART:20260318T100000Z\nDURATION:PT6H"
+    content = build_calendar(VACATION, local, fixed).decode()
+    act_as_alice(shop, NewImportedCalendar(name="File", content=content))
+    assert starts(shop) == ["03-09 23:00", "03-16 09:00", "03-18 10:00"]
+    set_zone(shop, "America/New_York")
+    refresh(shop, server)
+    # The clocks of New York have changed by then, and the clocks of Berlin have not.
+    assert starts(shop) == ["03-10 04:00", "03-16 14:00", "03-18 10:00"]
+    assert f"{next(iter(shop.rows(OnCallAbsence))).ends_at:%m-%d %H:%M}" == "03-13 04:00"
+    set_zone(shop, "Europe/Berlin")
+    refresh(shop, server)
+    refresh(shop, server)
+    assert starts(shop) == ["03-09 23:00", "03-16 09:00", "03-18 10:00"]
+
+
+def test_a_new_time_zone_also_moves_the_days_of_a_url_that_does_not_answer(
+    shop: Escalated, server: Server
+) -> None:
+    add(shop, server.receiver.url)
+    refresh(shop, server, timedelta(0))
+    assert starts(shop) == ["03-10 00:00"]
+    server.respond(500)
+    set_zone(shop, "Asia/Tokyo")
+    refresh(shop, server)
+    assert starts(shop) == ["03-09 15:00"]
+
+
+def test_slow_servers_do_not_delay_other_calendars(shop: Escalated, server: Server) -> None:
+    arrived = Barrier(4, timeout=20)
+
+    def answer_together(_request: object) -> tuple[int, dict[str, str]]:
+        arrived.wait()  # fails unless all servers are requested at the same time
+        return 200, {}
+
+    with ExitStack() as stack:
+        for _ in range(4):
+            slow = stack.enter_context(running_receiver(certificate=server.certificate))
+            slow.words, slow.answer = build_calendar(VACATION), answer_together
+            add(shop, slow.url)
+        refresh_calendars(server.settings, clock=lambda: shop.now)
+        rows = shop.rows(OnCallImportedCalendar)
+    assert [(row.last_error, row.event_count) for row in rows] == [(None, 1)] * 4
+    assert starts(shop) == ["03-10 00:00"] * 4
+
+
+@pytest.mark.parametrize("calendar", [b"\0", build_calendar(VACATION)])
+def test_compressed_responses_are_not_unpacked(
+    shop: Escalated, server: Server, calendar: bytes
+) -> None:
+    """A response of a few kilobytes can contain gigabytes."""
+    server.respond(200, Content_Encoding="gzip")
+    server.receiver.words = gzip.compress(calendar + b" " * (64 << 20))
+    add(shop, server.receiver.url)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    row = refresh(shop, server, timedelta(0))
+    assert server.receiver.received[0].headers.get("accept-encoding", "identity") == "identity"
+    assert row.last_error == "The calendar is not in the iCalendar format (.ics)."
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10

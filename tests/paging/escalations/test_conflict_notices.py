@@ -12,11 +12,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from domain.access.actor import AccessMethod, Actor
 from domain.access.roles import Role
 from domain.core.types.base import OffsetQuery
-from domain.paging.on_call.absence_types import NewAbsence
-from domain.paging.on_call.absences import create_absence
+from domain.paging.on_call.absences.actions import create_absence
+from domain.paging.on_call.absences.conflicts import list_conflicts
+from domain.paging.on_call.absences.types import NewAbsence
 from domain.paging.on_call.actions import delete_schedule
 from domain.paging.on_call.change_actions import create_override
-from domain.paging.on_call.conflicts import list_conflicts
 from domain.paging.on_call.types import NewOverride
 from models import Mail, OnCallAbsence, OnCallConflictNotice, User
 from tests.support.notifications.escalations import Escalated

@@ -245,3 +245,24 @@ def test_a_consumer_cannot_use_the_space_of_others(
     assert len([name for name in of_alice if name.startswith("own")]) == 5
     assert "…" in of_alice
     assert "more" not in of_mallory
+
+
+def test_calls_that_fail_are_counted_as_errors_of_their_application(
+    service: RecordedService,
+) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    board = service.grant(service.application_of(alice), alice)
+    paths = ("/projects/acme%2Fshop", "/projects/acme%2Fnone", "/projects?nonsense=1", "/nothing")
+    statuses = [board("GET", path).status_code for path in paths]
+    assert statuses[:2] == [200, 404]
+    # The scope `api` does not permit the administration.
+    assert board("GET", "/application/settings").status_code == HTTPStatus.FORBIDDEN
+    service.flush()
+    assert board("GET", "/projects/acme%2Fnone").status_code == HTTPStatus.NOT_FOUND
+    service.flush()
+
+    rows = {shape.route: (count.count, count.errors) for shape, count in service.rows()}
+    assert rows["/api/v4/projects/:id"] == (3, 2)
+    assert rows["/api/v4/application/settings"] == (1, 1)
+    assert {count.application_id for _, count in service.rows()} != {None}

@@ -4,13 +4,14 @@ import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, run
+from typing import Any
 
 import pytest
 
 from domain.core.errors import InvalidError, OverloadedError
-from domain.paging.on_call import calendar_files
-from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.absences import calendar_files
+from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_values import Period
 from tests.support.service.calendars import build_calendar
 
@@ -179,3 +180,94 @@ def test_a_rule_that_takes_too_long_is_stopped() -> None:
     never = "DTSTART:19260101T000000Z\nDURATION:PT5H\nRRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"
     with pytest.raises(InvalidError, match="takes too long to read"):
         read(*[never] * 20)
+
+
+def test_an_override_can_replace_all_later_occurrences() -> None:
+    series = (
+        "UID:one\nDTSTART;TZID=Europe/Berlin:20261020T090000\nDURATION:PT8H\n"
+        "RRULE:FREQ=WEEKLY;UNTIL=20261119T000000Z\nEXDATE;TZID=Europe/Berlin:20261110T090000"
+    )
+    later = (
+        "UID:one\nRECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Berlin:20261027T090000\n"
+        "DTSTART;TZID=Europe/Berlin:20261028T100000\nDURATION:PT5H"
+    )
+    single = (
+        "UID:one\nRECURRENCE-ID;TZID=Europe/Berlin:20261117T090000\n"
+        "DTSTART:20261120T100000Z\nDURATION:PT6H"
+    )
+    assert times(read(series, single, later)) == [
+        ("10-20 07:00", "10-20 15:00"),
+        ("10-28 09:00", "10-28 14:00"),
+        ("11-04 09:00", "11-04 14:00"),
+        ("11-20 10:00", "11-20 16:00"),
+    ]
+    ended = f"{later}\nSTATUS:CANCELLED"
+    assert times(read(series, ended)) == [("10-20 07:00", "10-20 15:00")]
+    # The series may begin long before the period in which its moved occurrences are.
+    moved = later.replace("20261028T100000", "20270128T100000")
+    assert ("02-04 09:00", "02-04 14:00") in times(read(series, moved))
+    invalid = "UID:one\nRECURRENCE-ID;RANGE=THISANDFUTURE:20261027T080000Z\nSUMMARY:No start"
+    assert read(series, invalid).skipped_count == 1
+    day = "UID:two\nDTSTART;VALUE=DATE:20261201\nRRULE:FREQ=WEEKLY;COUNT=3"
+    longer = (
+        "UID:two\nRECURRENCE-ID;RANGE=THISANDFUTURE;VALUE=DATE:20261208\n"
+        "DTSTART;VALUE=DATE:20261207\nDTEND;VALUE=DATE:20261209"
+    )
+    assert times(read(day, longer)) == [
+        ("11-30 23:00", "12-01 23:00"),
+        ("12-06 23:00", "12-08 23:00"),
+        ("12-13 23:00", "12-15 23:00"),
+    ]
+
+
+_NO_OFFSET = (
+    "BEGIN:STANDARD\nDTSTART:nonsense\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0100\nEND:STANDARD\n"
+)
+
+
+@pytest.mark.parametrize("rules", ["", _NO_OFFSET])
+@pytest.mark.parametrize(
+    "name", ["Europe/Berlin", "W. Europe Standard Time", "/citadel.org/2024/Europe/Berlin"]
+)
+def test_an_invalid_definition_of_a_known_time_zone_is_not_needed(name: str, rules: str) -> None:
+    zone = f"BEGIN:VTIMEZONE\nTZID:{name}\n{rules}END:VTIMEZONE\n"
+    event = f"DTSTART;TZID={name}:20261201T090000\nDURATION:PT5H"
+    found = read_calendar(
+        build_calendar(event, before=zone),
+        PERIOD,
+        "UTC",
+        min_length=timedelta(0),
+        includes_free=False,
+    )
+    assert times(found) == [("12-01 08:00", "12-01 13:00")]
+
+
+@pytest.mark.parametrize("rules", ["", _NO_OFFSET])
+def test_an_invalid_definition_of_another_time_zone_is_named(rules: str) -> None:
+    zones = "".join(
+        f"BEGIN:VTIMEZONE\nTZID:{name}\n{rules}END:VTIMEZONE\n"
+        for name in ("Europe/Berlin", "Our <b>office</b>")
+    )
+    content = build_calendar("DTSTART:20261201T090000\nDURATION:PT5H", before=zones)
+    with pytest.raises(InvalidError, match=r'time zone "Our <b>office</b>"\. Use'):
+        read_calendar(content, PERIOD, "UTC", min_length=timedelta(0), includes_free=False)
+
+
+def test_a_calendar_that_needs_too_much_memory_is_rejected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The limit applies to the child process, which reads the module again.
+    limited = (
+        "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (16 << 20,) * 2);"
+        "resource.setrlimit = lambda *_: None;"
+    )
+
+    def run_with_little_memory(
+        arguments: list[str], *, check: bool, **more: Any
+    ) -> CompletedProcess[bytes]:
+        code = f"{limited} runpy.run_module({arguments[2]!r}, run_name='__main__')"
+        return run([arguments[0], "-c", code, arguments[3]], check=check, **more)
+
+    monkeypatch.setattr(calendar_files, "run", run_with_little_memory)
+    with pytest.raises(InvalidError, match=r"The calendar (cannot be read|takes too long to read)"):
+        read("DTSTART;VALUE=DATE:20261201")

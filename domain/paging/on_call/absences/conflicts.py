@@ -16,7 +16,7 @@ from domain.access.roles import Ability
 from domain.accounts.profiles import find_user_references
 from domain.core.types.base import ListPage, OffsetQuery
 from domain.paging.on_call import notices
-from domain.paging.on_call.absence_types import OnCallConflict
+from domain.paging.on_call.absences.types import OnCallConflict
 from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_absences, load_schedule_plans

@@ -1,8 +1,8 @@
 """Actions on absences of users, and on calendars with absences or holidays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -18,19 +18,18 @@ from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
 from domain.core.types.base import ListPage, OffsetQuery
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.paging.on_call.absence_types import (
+from domain.paging.on_call.absences.imported_calendars import (
+    FILE_PERIOD,
+    read_events,
+    store_calendar_events,
+)
+from domain.paging.on_call.absences.types import (
     AbsenceQuery,
     ImportedCalendar,
     NewAbsence,
     NewImportedCalendar,
     OnCallAbsence,
     OnCallHoliday,
-)
-from domain.paging.on_call.calendar_files import CalendarContent
-from domain.paging.on_call.imported_calendars import (
-    FILE_PERIOD,
-    read_events,
-    store_calendar_events,
 )
 from domain.paging.on_call.schedules import get_schedule_row
 from domain.paging.on_call.types import check_period, check_period_not_over
@@ -74,7 +73,7 @@ def create_absence(work: UnitOfWork, new: NewAbsence) -> OnCallAbsence:
     )
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
-    _record_change(work, "created", row)
+    _record_absence(work, "created", row)
     return OnCallAbsence.model_validate(row)
 
 
@@ -91,14 +90,14 @@ def delete_absence(work: UnitOfWork, absence_id: int) -> OnCallAbsence:
         raise InvalidError("Delete this absence in its calendar.", field="absence_id")
     shown = OnCallAbsence.model_validate(row)
     work.session.delete(row)
-    _record_change(work, "deleted", row)
+    _record_absence(work, "deleted", row)
     return shown
 
 
 @read_action("own_absence_calendars.index")
 def list_own_calendars(work: UnitOfWork, query: OffsetQuery) -> ListPage[ImportedCalendar]:
     """List the calendars with your absences."""
-    return _list_calendars(work, {"user_id": work.actor.id}, query)
+    return _list_calendars(work, _find_user(work), query)
 
 
 @action("own_absence_calendars.create")
@@ -107,11 +106,7 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
 
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
-    zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
-    content = _read_file(work, new, zone, is_of_user=True)
-    row = _create_calendar(work, new, content, {"user_id": work.actor.id}, zone)
-    _record_change(work, "calendar of absences added", row)
-    return ImportedCalendar.model_validate(row)
+    return _create_calendar(work, new, lambda: _find_user(work))
 
 
 @action("own_absence_calendars.refresh")
@@ -120,7 +115,7 @@ def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
-    return _request_refresh(work, calendar_id, user_id=work.actor.id)
+    return _request_refresh(work, _find_user(work), calendar_id)
 
 
 @action("own_absence_calendars.delete")
@@ -129,9 +124,7 @@ def delete_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
 
     Raise NotFoundError if there is no such calendar.
     """
-    row = _get_calendar(work, calendar_id, user_id=work.actor.id)
-    _record_change(work, "calendar of absences removed", row)
-    return _delete_calendar(work, row)
+    return _delete_calendar(work, _find_user(work), calendar_id)
 
 
 @read_action("on_call_holiday_calendars.index")
@@ -139,8 +132,7 @@ def list_holiday_calendars(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
 ) -> ListPage[ImportedCalendar]:
     """List the calendars with the holidays of a schedule."""
-    schedule = get_schedule_row(work, holder, schedule_id)
-    return _list_calendars(work, {"schedule_id": schedule.id}, query)
+    return _list_calendars(work, _find_schedule(work, holder, schedule_id), query)
 
 
 @action("on_call_holiday_calendars.create")
@@ -151,13 +143,7 @@ def create_holiday_calendar(
 
     A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
     """
-    zone = get_schedule_row(work, holder, schedule_id).time_zone
-    content = _read_file(work, new, zone, is_of_user=False)
-    # The schedule may have been deleted in the meantime.
-    schedule = get_schedule_row(work, holder, schedule_id)
-    row = _create_calendar(work, new, content, {"schedule_id": schedule.id}, zone)
-    _record_change(work, "holiday calendar added", row, holder, schedule)
-    return ImportedCalendar.model_validate(row)
+    return _create_calendar(work, new, lambda: _find_schedule(work, holder, schedule_id))
 
 
 @action("on_call_holiday_calendars.refresh")
@@ -168,8 +154,7 @@ def refresh_holiday_calendar(
 
     Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
     """
-    schedule = get_schedule_row(work, holder, schedule_id)
-    return _request_refresh(work, calendar_id, schedule_id=schedule.id)
+    return _request_refresh(work, _find_schedule(work, holder, schedule_id), calendar_id)
 
 
 @action("on_call_holiday_calendars.delete")
@@ -180,10 +165,7 @@ def delete_holiday_calendar(
 
     Raise NotFoundError if there is no such calendar.
     """
-    schedule = get_schedule_row(work, holder, schedule_id)
-    row = _get_calendar(work, calendar_id, schedule_id=schedule.id)
-    _record_change(work, "holiday calendar removed", row, holder, schedule)
-    return _delete_calendar(work, row)
+    return _delete_calendar(work, _find_schedule(work, holder, schedule_id), calendar_id)
 
 
 @read_action("on_call_holidays.index")
@@ -215,44 +197,61 @@ def find_holidays(
     return tuple(dict.fromkeys(OnCallHoliday.model_validate(row) for row in rows))
 
 
+class _Owner(NamedTuple):
+    """The user or schedule to which calendars belong."""
+
+    #: Column that refers to the owner, with its id.
+    key: Mapping[str, int | None]
+    time_zone: str
+    #: Kind of the calendars in the audit log.
+    title: str
+    holder: ProjectOrGroup | None = None
+    schedule: OnCallSchedule | None = None
+
+
+def _find_user(work: UnitOfWork) -> _Owner:
+    zone = work.session.scalars(select(User.time_zone).where(User.id == work.actor.id)).one()
+    return _Owner({"user_id": work.actor.id}, zone, "calendar of absences")
+
+
+def _find_schedule(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> _Owner:
+    row = get_schedule_row(work, holder, schedule_id)
+    return _Owner({"schedule_id": row.id}, row.time_zone, "holiday calendar", holder, row)
+
+
 def _list_calendars(
-    work: UnitOfWork, owner: Mapping[str, Any], query: OffsetQuery
+    work: UnitOfWork, owner: _Owner, query: OffsetQuery
 ) -> ListPage[ImportedCalendar]:
-    rows = work.session.scalars(select(CalendarRow).filter_by(**owner).order_by(CalendarRow.id))
+    found = select(CalendarRow).filter_by(**owner.key).order_by(CalendarRow.id)
+    rows = work.session.scalars(found)
     return query.build_page([ImportedCalendar.model_validate(row) for row in rows])
 
 
-def _get_calendar(work: UnitOfWork, calendar_id: int, **owner: Any) -> CalendarRow:
-    found = select(CalendarRow).filter_by(id=min(calendar_id, MAX_ID), **owner)
+def _lock_calendar(work: UnitOfWork, owner: _Owner, calendar_id: int) -> CalendarRow:
+    found = select(CalendarRow).filter_by(id=min(calendar_id, MAX_ID), **owner.key)
     row: CalendarRow | None = work.session.scalar(found.with_for_update())
     if row is None:
         raise NotFoundError("Calendar not found.")
     return row
 
 
-def _read_file(
-    work: UnitOfWork, new: NewImportedCalendar, time_zone: str, *, is_of_user: bool
-) -> CalendarContent | None:
-    """Return the events of a file, or None for a URL."""
-    if new.url:
-        return None
-    release_locks(work.session)  # reading a file takes up to several seconds
-    until, content = work.now + FILE_PERIOD, new.content.encode()
-    return read_events(content, time_zone, until, is_of_user=is_of_user, now=work.now)
-
-
 def _create_calendar(
-    work: UnitOfWork,
-    new: NewImportedCalendar,
-    content: CalendarContent | None,
-    owner: Mapping[str, Any],
-    time_zone: str,
-) -> CalendarRow:
+    work: UnitOfWork, new: NewImportedCalendar, find_owner: Callable[[], _Owner]
+) -> ImportedCalendar:
+    owner, content = find_owner(), None
+    if new.content:
+        is_of_user, until = owner.schedule is None, work.now + FILE_PERIOD
+        release_locks(work.session)  # reading a file takes up to several seconds
+        content = read_events(
+            new.content.encode(), owner.time_zone, until, is_of_user=is_of_user, now=work.now
+        )
+        # The schedule may have been deleted in the meantime.
+        owner = find_owner()._replace(time_zone=owner.time_zone)
     url, host = _parse_calendar_url(new.url) if new.url else ("", None)
-    here = select(CalendarRow).filter_by(**owner).whereclause
+    here = select(CalendarRow).filter_by(**owner.key).whereclause
     _check_count(work, CalendarRow, _MAX_CALENDARS, here)
     row = CalendarRow(
-        **owner,
+        **owner.key,
         name=new.name,
         host=host,
         url_ciphertext=work.policy(Keyring).encrypt(url) if url else None,
@@ -263,8 +262,9 @@ def _create_calendar(
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
     if content:
-        store_calendar_events(row, content, time_zone, session=work.session, now=work.now)
-    return row
+        store_calendar_events(row, content, owner.time_zone, session=work.session, now=work.now)
+    _record_change(work, f"{owner.title} added", {"calendar": row.name}, owner)
+    return ImportedCalendar.model_validate(row)
 
 
 def _parse_calendar_url(text: str) -> tuple[str, str]:
@@ -284,8 +284,8 @@ def _check_count(work: UnitOfWork, table: type[Any], maximum: int, *conditions: 
         raise InvalidError(f"There can be at most {maximum} {things}.")
 
 
-def _request_refresh(work: UnitOfWork, calendar_id: int, **owner: Any) -> ImportedCalendar:
-    row = _get_calendar(work, calendar_id, **owner)
+def _request_refresh(work: UnitOfWork, owner: _Owner, calendar_id: int) -> ImportedCalendar:
+    row = _lock_calendar(work, owner, calendar_id)
     if row.url_ciphertext is None:
         raise InvalidError("A file is read only once. Add the new file.", field="calendar_id")
     row.next_refresh_at = work.now
@@ -293,30 +293,28 @@ def _request_refresh(work: UnitOfWork, calendar_id: int, **owner: Any) -> Import
     return ImportedCalendar.model_validate(row)
 
 
-def _delete_calendar(work: UnitOfWork, row: CalendarRow) -> ImportedCalendar:
+def _delete_calendar(work: UnitOfWork, owner: _Owner, calendar_id: int) -> ImportedCalendar:
+    row = _lock_calendar(work, owner, calendar_id)
+    _record_change(work, f"{owner.title} removed", {"calendar": row.name}, owner)
     shown = ImportedCalendar.model_validate(row)
     work.session.execute(delete(CalendarRow).where(CalendarRow.id == row.id))
     return shown
 
 
+def _record_absence(work: UnitOfWork, change: str, row: AbsenceRow) -> None:
+    times = {each: format_api_time(getattr(row, each)) for each in ("starts_at", "ends_at")}
+    _record_change(work, change, times)
+
+
 def _record_change(
-    work: UnitOfWork,
-    change: str,
-    row: AbsenceRow | CalendarRow,
-    holder: ProjectOrGroup | None = None,
-    schedule: OnCallSchedule | None = None,
+    work: UnitOfWork, change: str, details: Mapping[str, str], owner: _Owner | None = None
 ) -> None:
     """Record an audit event about an absence or a calendar, of the actor or of a schedule."""
-    details = {"change": change}
-    if isinstance(row, CalendarRow):
-        details["calendar"] = row.name
+    details = {"change": change, **details}
+    if owner and owner.holder and owner.schedule:
+        details[owner.holder.namespace.resource_type] = owner.holder.path
+        kind = EventKind.ON_CALL_SCHEDULE_CHANGED
+        work.record_audit_event(kind, subject=owner.schedule.name, details=details)
     else:
-        details["starts_at"] = format_api_time(row.starts_at)
-        details["ends_at"] = format_api_time(row.ends_at)
-    if holder is None or schedule is None:
         kind, user_id = EventKind.ON_CALL_ABSENCE_CHANGED, work.actor.id
         work.record_audit_event(kind, user_id=user_id, details=details)
-    else:
-        details[holder.namespace.resource_type] = holder.path
-        kind = EventKind.ON_CALL_SCHEDULE_CHANGED
-        work.record_audit_event(kind, subject=schedule.name, details=details)

@@ -5,7 +5,7 @@ If a calendar cannot be read, its known absences and holidays stay.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import or_, select
@@ -13,12 +13,13 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.core.database.locks import release_locks
-from domain.core.errors import InvalidError
+from domain.core.database.rows import update_rows
+from domain.core.errors import InvalidError, OverloadedError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.time_zones import get_zone
 from domain.delivery.outgoing.errors import OutgoingError, describe_status_problem
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
-from domain.paging.on_call.calendar_files import CalendarContent, read_calendar
+from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_values import Period
 from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
 
@@ -75,7 +76,7 @@ def refresh_next_calendar(
                 content = read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
     except UndecipherableError:
         problem = "the URL cannot be decrypted, so add the calendar again"
-    except (OutgoingError, InvalidError) as error:
+    except (OutgoingError, InvalidError, OverloadedError) as error:
         problem = str(error).removesuffix(".")
     # The calendar may have been deleted in the meantime.
     found = select(OnCallImportedCalendar).where(OnCallImportedCalendar.id == row_id)
@@ -92,24 +93,46 @@ def refresh_next_calendar(
     return True
 
 
+def move_floating_absences(*, session: Session) -> None:
+    """Move the floating absences of calendars if users have changed their time zones.
+
+    The local times of days, and of times without a time zone, stay the same.
+    """
+    rows = session.execute(
+        select(OnCallImportedCalendar, User.time_zone)
+        .join(User, User.id == OnCallImportedCalendar.user_id)
+        .where(OnCallImportedCalendar.time_zone != User.time_zone)
+        .order_by(OnCallImportedCalendar.id)
+        .with_for_update(of=OnCallImportedCalendar, skip_locked=True)
+    )
+    for row, name in rows.all():
+        old, new = get_zone(row.time_zone or ""), get_zone(name)
+        row.time_zone = name
+        floating = select(OnCallAbsence).filter_by(calendar_id=row.id, is_floating=True)
+        for each in session.scalars(floating):
+            each.starts_at, each.ends_at = (
+                at.astimezone(old).replace(tzinfo=new).astimezone(UTC)
+                for at in (each.starts_at, each.ends_at)
+            )
+    release_locks(session)
+
+
 def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
     """Claim a due calendar of a schedule or of an active user, so that no other worker reads it."""
     table = OnCallImportedCalendar
-    row: OnCallImportedCalendar | None = session.scalar(
-        select(table)
-        .where(
-            table.next_refresh_at <= now,
-            or_(
-                table.schedule_id.is_not(None),
-                table.user_id.in_(select(User.id).where(IS_ACTIVE_HUMAN)),
-            ),
-        )
+    is_read = table.user_id.in_(select(User.id).where(IS_ACTIVE_HUMAN))
+    first = (
+        select(table.id)
+        .where(table.next_refresh_at <= now, or_(table.schedule_id.is_not(None), is_read))
         .order_by(table.next_refresh_at, table.id)
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    if row is not None:
-        row.next_refresh_at = now + _CLAIM_LIFETIME
+    # A single statement, since SQLite does not lock rows that it reads.
+    claimed = update_rows(table).where(table.id == first.scalar_subquery())
+    row: OnCallImportedCalendar | None = session.scalar(
+        claimed.values(next_refresh_at=now + _CLAIM_LIFETIME).returning(table)
+    )
     return row
 
 
@@ -174,15 +197,17 @@ def store_calendar_events(
     now: datetime,
 ) -> None:
     """Replace the absences or holidays of a calendar. Unchanged rows stay."""
+    row.time_zone = time_zone
     table: type[Any] = OnCallAbsence if row.user_id else OnCallHoliday
     more = {"user_id": row.user_id, "created_at": now, "note": ""} if row.user_id else {}
-    names = ("starts_at", "ends_at") if row.user_id else ("first_day", "last_day", "name")
+    fields = "starts_at ends_at is_floating" if row.user_id else "first_day last_day name"
+    names = fields.split()
     zone = get_zone(time_zone)
     wanted: set[tuple[Any, ...]] = set()
-    for start, end, title in content.events:
+    for start, end, title, is_floating in content.events:
         last = max(start, end - timedelta(microseconds=1))
         days = (start.astimezone(zone).date(), last.astimezone(zone).date(), title or row.name)
-        wanted.add((start, end) if row.user_id else days)
+        wanted.add((start, end, is_floating) if row.user_id else days)
     row.event_count, row.skipped_count = len(wanted), content.skipped_count
     for each in session.scalars(select(table).where(table.calendar_id == row.id)).all():
         key = tuple(getattr(each, name) for name in names)

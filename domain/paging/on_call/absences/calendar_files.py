@@ -5,12 +5,14 @@ icalendar and dateutil are loaded only in the child process.
 """
 
 import json
+import re
 import resource
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from operator import itemgetter
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 from threading import BoundedSemaphore
@@ -29,12 +31,14 @@ _MAX_TITLE_LENGTH = 200
 _MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
 #: Calendars that each process reads at the same time, and the time limit for waiting.
 _SLOTS, _SLOT_TIMEOUT_SECONDS, _RETRY_AFTER_SECONDS = BoundedSemaphore(2), 20.0, 5
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[4]
 _DAY = timedelta(days=1)
 #: Maximum time for which an event is followed before and after the period.
 _MAX_LENGTH = timedelta(days=400)
 #: Events that repeat more often than daily are not absences.
 _FREQUENCIES = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
+_ZONE = re.compile(rb"(?ims)^BEGIN:VTIMEZONE\s*\n.*?^END:VTIMEZONE\s*?\n")
+_ZONE_NAME = re.compile(rb"(?im)^TZID[^:\n]*:(.*)")
 
 
 class CalendarEvent(NamedTuple):
@@ -43,6 +47,8 @@ class CalendarEvent(NamedTuple):
     start: datetime
     end: datetime
     title: str
+    #: True for days and for times without a time zone, which are in the time zone of the user.
+    is_floating: bool
 
 
 class CalendarContent(NamedTuple):
@@ -98,8 +104,8 @@ def read_calendar(
         raise _build_error(found["problem"])
     return CalendarContent(
         events=tuple(
-            CalendarEvent(datetime.fromisoformat(start), datetime.fromisoformat(end), title)
-            for start, end, title in found["events"]
+            CalendarEvent(datetime.fromisoformat(start), datetime.fromisoformat(end), *more)
+            for start, end, *more in found["events"]
         ),
         skipped_count=found["skipped_count"],
     )
@@ -111,73 +117,146 @@ def _build_error(problem: str) -> InvalidError:
 
 def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the events of a calendar, or the problem with it, as JSON."""
-    from icalendar import Calendar  # noqa: PLC0415 - only in the child process
-
+    lines = content.replace(b"\0", b"").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
-        lines = content.replace(b"\0", b"").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        read = Calendar.from_ical(lines, multiple=True)
-    except ValueError:
-        return {"problem": "is not valid iCalendar"}
+        read = _parse_calendars(lines)
+    except ValueError as error:
+        return {"problem": error.args[0]}
     events = [event for each in read for event in each.walk("VEVENT")]
     zone = get_zone(options["time_zone"])
     period = Period(*map(datetime.fromisoformat, options["period"]))
-    moved = _find_moved_starts(events, zone)
+    moved, later = _find_overrides(events, zone)
     found, skipped = set(), 0
     for event in events:
-        without = moved.get(str(event.get("UID")), set()) if not _is_moved(event) else set()
+        uid = "" if _is_override(event) else str(event.get("UID"))
         try:
-            status, shown_as = (str(event.get(each)).upper() for each in ("STATUS", "TRANSP"))
-            if status != "CANCELLED" and (options["includes_free"] or shown_as != "TRANSPARENT"):
-                title = " ".join(str(event.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
-                for start, end in _expand_event(event, period, zone, without):
-                    if (end - start).total_seconds() >= options["min_seconds"]:
-                        found.add((start.isoformat(), end.isoformat(), title))
-                    if len(found) > _MAX_EVENTS:
-                        until = f"{period.end:%Y-%m-%d}"
-                        return {"problem": f"has more than {_MAX_EVENTS:,} events until {until}"}
+            for source, start, end in _expand_event(event, period, zone, moved[uid], later[uid]):
+                if not _is_left_out(source, start, end, options):
+                    title = " ".join(str(source.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
+                    found.add((start.isoformat(), end.isoformat(), title, _is_floating(source)))
+                if len(found) > _MAX_EVENTS:
+                    until = f"{period.end:%Y-%m-%d}"
+                    return {"problem": f"has more than {_MAX_EVENTS:,} events until {until}"}
         except Exception:  # noqa: BLE001 - one invalid event must not hide the other events
             skipped += 1
     return {"events": sorted(found), "skipped_count": skipped}
 
 
-def _is_moved(event: Any) -> bool:
+def _parse_calendars(lines: bytes) -> Sequence[Any]:
+    """Return the calendars in a file. Raise ValueError with the problem if it is not valid.
+
+    Invalid definitions of time zones with a name of IANA or Windows are not needed.
+    """
+    from icalendar import Calendar, Component  # noqa: PLC0415 - only in the child process
+    from icalendar.timezone import tzp  # noqa: PLC0415 - only in the child process
+
+    with suppress(ValueError):
+        return Calendar.from_ical(lines, multiple=True)
+    for definition in _ZONE.findall(lines):
+        with suppress(ValueError):
+            Component.from_ical(definition)
+            continue
+        name = b"".join(_ZONE_NAME.findall(definition.replace(b"\n ", b""))[:1])
+        written = name.decode(errors="replace").strip()[:_MAX_TITLE_LENGTH]
+        if tzp.timezone(written) is None:
+            advice = "Use a time zone of the IANA database, such as Europe/Berlin"
+            problem = f'contains an invalid definition of the time zone "{written}". {advice}'
+            raise ValueError(problem)
+        lines = lines.replace(definition, b"")
+    try:
+        return Calendar.from_ical(lines, multiple=True)
+    except ValueError as error:
+        raise ValueError("is not valid iCalendar") from error
+
+
+def _is_left_out(event: Any, start: datetime, end: datetime, options: Mapping[str, Any]) -> bool:
+    """Return whether an occurrence is canceled, free or short."""
+    status, shown_as = (str(event.get(each)).upper() for each in ("STATUS", "TRANSP"))
+    is_free = shown_as == "TRANSPARENT" and not options["includes_free"]
+    is_short = (end - start).total_seconds() < options["min_seconds"]
+    return status == "CANCELLED" or is_free or is_short
+
+
+def _is_override(event: Any) -> bool:
     """Return whether an event replaces an occurrence of a series."""
     return hasattr(event.get("RECURRENCE-ID"), "dt")
 
 
-def _find_moved_starts(events: Sequence[Any], zone: tzinfo) -> Mapping[str, set[datetime]]:
-    """Return the starts of replaced occurrences by the UID of their series."""
+def _is_day(event: Any) -> bool:
+    return not isinstance(event.start, datetime)
+
+
+def _is_floating(event: Any) -> bool:
+    """Return whether the times of an event are local times of the user (RFC 5545 section 3.3.5)."""
+    return _is_day(event) or event.start.tzinfo is None
+
+
+def _find_overrides(
+    events: Sequence[Any], zone: tzinfo
+) -> tuple[Mapping[str, set[datetime]], Mapping[str, list[tuple[datetime, Any]]]]:
+    """Return the starts of replaced occurrences by the UID of their series, and later overrides.
+
+    A later override also replaces all occurrences after a start (RFC 5545 section 3.2.13).
+    """
     moved: dict[str, set[datetime]] = defaultdict(set)
-    for event in filter(_is_moved, events):
-        moved[str(event.get("UID"))].add(_to_utc(event["RECURRENCE-ID"].dt, zone))
-    return moved
+    later: dict[str, list[tuple[datetime, Any]]] = defaultdict(list)
+    found = [
+        (_to_utc(each["RECURRENCE-ID"].dt, zone), each) for each in filter(_is_override, events)
+    ]
+    for start, event in sorted(found, key=itemgetter(0)):
+        uid, replaced = str(event.get("UID")), event["RECURRENCE-ID"]
+        moved[uid].add(start)
+        if str(replaced.params.get("RANGE")).upper() == "THISANDFUTURE":
+            # An event without valid times is skipped, and replaces nothing.
+            with suppress(Exception):
+                later[uid].extend([(start, event)] if event.end >= event.start else [])
+    return moved, later
 
 
 def _expand_event(
-    event: Any, period: Period, zone: tzinfo, without: set[datetime]
-) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the occurrences of an event in a period; `without` contains replaced starts."""
-    length, is_day = event.end - event.start, not isinstance(event.start, datetime)
-    own_zone: tzinfo = zone if is_day else event.start.tzinfo or zone
+    event: Any,
+    period: Period,
+    zone: tzinfo,
+    without: set[datetime],
+    later: Sequence[tuple[datetime, Any]],
+) -> Iterator[tuple[Any, datetime, datetime]]:
+    """Yield the occurrences of an event in a period, each with the event that describes it.
+
+    `without` contains the starts of replaced occurrences, and `later` the overrides of all
+    occurrences after a start.
+    """
+    own_zone: tzinfo = zone if _is_day(event) else event.start.tzinfo or zone
     excluded = without | {_to_utc(each, own_zone) for each in event.exdates}
     excluded_days = {each for each in event.exdates if not isinstance(each, datetime)}
-    for local in _list_local_starts(event, period, length, own_zone):
+    kinds = [(event, timedelta(0))] + [
+        (each, _to_local(each.start, own_zone) - _to_local(at, own_zone)) for at, each in later
+    ]
+    reach = max(abs(shift) + each.duration for each, shift in kinds)
+    for local in _list_local_starts(event, period, reach, own_zone):
         start = local.replace(tzinfo=own_zone).astimezone(UTC)
-        # An all-day event ends at midnight, also on a day on which the clocks change.
-        end = _to_utc(local + length, own_zone) if is_day else start + length
         if start in excluded or local.date() in excluded_days:
             continue
+        source, shift = kinds[sum(at < start for at, _ in later)]
+        moved, place_zone = local + shift, zone if _is_day(source) else own_zone
+        start = moved.replace(tzinfo=place_zone).astimezone(UTC)
+        # An all-day event ends at midnight, also on a day on which the clocks change.
+        length = source.end - source.start
+        end = _to_utc(moved + length, place_zone) if _is_day(source) else start + length
         if start < period.end and max(end, start) > period.start:
-            yield start, min(end, period.end + _MAX_LENGTH)
+            yield source, start, min(end, period.end + _MAX_LENGTH)
 
 
 def _list_local_starts(
-    event: Any, period: Period, length: timedelta, zone: tzinfo
+    event: Any, period: Period, reach: timedelta, zone: tzinfo
 ) -> Iterator[datetime]:
-    first = _to_local(event.start, zone)
+    """Yield the local starts of occurrences that may be in a period.
+
+    `reach` is the maximum time between the start of an occurrence and the period.
+    """
+    first, reach = _to_local(event.start, zone), min(reach, _MAX_LENGTH)
     # A day more on both sides, for the differences between local times.
-    lowest = _to_local(period.start, zone) - min(length, _MAX_LENGTH) - _DAY
-    highest = _to_local(period.end, zone) + _DAY
+    lowest = _to_local(period.start, zone) - reach - _DAY
+    highest = _to_local(period.end, zone) + reach + _DAY
     if not event.rrules:
         yield first
     for each in event.rrules:

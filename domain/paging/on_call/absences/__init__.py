@@ -1,0 +1,1 @@
+"""Absences of users, holidays of schedules, their calendars, and conflicts with shifts."""
