@@ -33,6 +33,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
+from domain.core.types.base import get_column_values
 from domain.incidents.timeline import TimelineEntry
 from domain.incidents.types import EntryKind
 from domain.paging.notifications.page_targets import get_severity_rank
@@ -112,18 +113,18 @@ class ListedPage:
     number: int
     alert: CountedAlert
     at: datetime
-    round: int
-    step: int
+    round: int = 1
+    step: int = 0
     user: str | None
     #: Id of the channel, or None for a user.
     channel_id: int | None
     #: Label of the channel, or None if the channel was deleted.
-    channel: str | None
+    channel: str | None = None
     state: PageState | None
     accepted_at: datetime | None
     batch_id: int | None
-    policy: str | None
-    route: str | None
+    escalation_policy: str | None = None
+    route: str | None = None
     #: User or rule that requested a page about an incident.
     asked_by: str | None = None
 
@@ -335,8 +336,10 @@ def _select_page_numbers(report_filter: ReportFilter) -> Any:
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
     """Return pages by their numbers, in chronological order."""
     of_alerts = _select_pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
-    found = [*_read_alert_pages(of_alerts, session=session)]
-    found += _read_incident_pages([-each for each in numbers if each < 0], session=session)
+    found = [*_read_incident_pages([-each for each in numbers if each < 0], session=session)]
+    for rows in _read_in_batches(of_alerts, BATCH_SIZE, session=session):
+        entries = find_status_entries({row.id for row in rows}, session=session)
+        found += (_build_page(row, _build_alert(row, entries.get(row.id, ()))) for row in rows)
     return sorted(found, key=lambda page: (page.at, page.number))
 
 
@@ -428,11 +431,12 @@ def _select_pages() -> Select[*tuple[Any, ...]]:
         select(
             *_ALERT_COLUMNS,
             EscalationPage.id.label("number"),
-            *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
-            *(User.username, EscalationPage.channel_id, Contact.label.label("channel")),
+            *(EscalationPage.paged_at.label("at"), EscalationPage.round, EscalationPage.step),
+            User.username.label("user"),
+            *(EscalationPage.channel_id, Contact.label.label("channel")),
             *(Page.id.label("page_id"), Page.outcome, _ACCEPTED_AT),
             *(Page.withdrawn_at, Page.batch_id),
-            EscalationPolicy.name.label("policy"),
+            EscalationPolicy.name.label("escalation_policy"),
             AlertRoute.name.label("route"),
         )
         .select_from(EscalationPage)
@@ -446,37 +450,27 @@ def _select_pages() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _read_alert_pages(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[ListedPage]:
-    for rows in _read_in_batches(found, BATCH_SIZE, session=session):
-        entries = find_status_entries({row.id for row in rows}, session=session)
-        yield from (_build_page(row, _build_alert(row, entries.get(row.id, ()))) for row in rows)
-
-
-def _build_page(row: Any, alert: CountedAlert) -> ListedPage:
-    return ListedPage(
-        number=row.number,
-        alert=alert,
-        at=row.paged_at,
-        round=row.round,
-        step=row.step,
-        user=row.username,
-        channel_id=row.channel_id,
-        channel=row.channel,
-        state=_get_page_state(row),
-        accepted_at=row.accepted_at,
-        batch_id=row.batch_id,
-        policy=row.policy,
-        route=row.route,
-    )
+def _build_page(row: Any, alert: CountedAlert, asked_by: str | None = None) -> ListedPage:
+    if row.page_id is None:
+        state = None
+    elif row.outcome is not None:
+        state = PageState(row.outcome)
+    elif row.withdrawn_at is not None:
+        state = PageState.WITHDRAWN
+    else:
+        state = PageState.WAITING if row.batch_id is None else PageState.LEFT
+    values = get_column_values(row, ListedPage)
+    return ListedPage(**values, alert=alert, state=state, asked_by=asked_by)
 
 
 def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[ListedPage]:
     if not ids:
         return
     rows = session.execute(
-        select(Page.id.label("page_id"), Page.key, Page.incident_id, Page.created_at)
-        .add_columns(Page.outcome, _ACCEPTED_AT, Page.withdrawn_at, Page.batch_id)
-        .add_columns(User.username, PageRecipient.contact_id)
+        select(Page.id.label("page_id"), (-Page.id).label("number"), Page.key, Page.incident_id)
+        .add_columns(Page.created_at.label("at"), Page.outcome, _ACCEPTED_AT, Page.withdrawn_at)
+        .add_columns(Page.batch_id, User.username.label("user"))
+        .add_columns(PageRecipient.contact_id.label("channel_id"))
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
         .outerjoin(User, User.id == PageRecipient.user_id)
         .where(Page.id.in_(ids))
@@ -488,22 +482,7 @@ def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[Li
     )
     asked = {each.page_key: each.asked_by for each in map(TimelineEntry.model_validate, notes)}
     for row in rows:
-        yield ListedPage(
-            number=-row.page_id,
-            alert=incidents[row.incident_id],
-            at=row.created_at,
-            round=1,
-            step=0,
-            user=row.username,
-            channel_id=row.contact_id,
-            channel=None,
-            state=_get_page_state(row),
-            accepted_at=row.accepted_at,
-            batch_id=row.batch_id,
-            policy=None,
-            route=None,
-            asked_by=asked.get(row.key),
-        )
+        yield _build_page(row, incidents[row.incident_id], asked.get(row.key))
 
 
 def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
@@ -534,16 +513,6 @@ def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, C
         )
         for row in session.scalars(select(Incident).where(Incident.id.in_(ids)))
     }
-
-
-def _get_page_state(row: Any) -> PageState | None:
-    if row.page_id is None:
-        return None
-    if row.outcome is not None:
-        return PageState(row.outcome)
-    if row.withdrawn_at is not None:
-        return PageState.WITHDRAWN
-    return PageState.WAITING if row.batch_id is None else PageState.LEFT
 
 
 def find_status_entries(

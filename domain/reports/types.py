@@ -45,12 +45,6 @@ class ReportPeriod(StrEnum):
     FOUR_WEEKS = "last_4_weeks"
 
 
-_PERIOD_LENGTHS = {
-    ReportPeriod.WEEK: timedelta(weeks=1),
-    ReportPeriod.FOUR_WEEKS: timedelta(weeks=4),
-}
-
-
 @add_from_field
 class ReportQuery(Query):
     """The period of a report: a predefined period, or times."""
@@ -111,7 +105,7 @@ class ReportQuery(Query):
 
 def _build_named_period(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
     if period is not ReportPeriod.NIGHT:
-        return Period(now - _PERIOD_LENGTHS[period], now)
+        return Period(now - timedelta(weeks=1 if period is ReportPeriod.WEEK else 4), now)
     place = get_zone(time_zone)
     today = convert_to_local(now, place).date()
     start, end = datetime.combine(today - _DAY, _NIGHT_START), datetime.combine(today, _NIGHT_END)
