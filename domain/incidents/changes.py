@@ -7,11 +7,10 @@ from sqlalchemy import ColumnElement, delete, exists, insert, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.accounts.users import UserView
-from domain.alerts.handling.assignments import get_assignable_user, get_assignee_username
+from domain.alerts.handling.assignments import get_assignable_user
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
-from domain.audit.events import EventActor
+from domain.audit.events import EventActor, EventKind
 from domain.core.errors import InvalidError
 from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
 from domain.incidents.links import (
@@ -19,6 +18,7 @@ from domain.incidents.links import (
     release_fingerprints,
     remove_follower_if_unneeded,
 )
+from domain.incidents.listing import lock_incidents
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
 from domain.incidents.types import (
     MAX_URGENCY,
@@ -30,6 +30,13 @@ from domain.incidents.types import (
     convert_to_urgency,
     validate_incident_description,
     validate_incident_title,
+)
+from domain.paging.notifications.acknowledging import (
+    VIA_MESSAGE_LINK,
+    AcknowledgementLink,
+    LinkSelection,
+    acknowledge_alerts,
+    find_selected_subjects,
 )
 from domain.paging.notifications.page_targets import SubjectKind
 from domain.paging.notifications.paging import cancel_pages, release_critical_pages
@@ -44,8 +51,6 @@ _FOLLOWING_ALERT_STATUSES: dict[str, Sequence[str]] = {
     _RESOLVED: OPEN_ALERTS,
 }
 MAX_ASSIGNEES = 20
-#: Statuses in which no other user needs to respond to an incident.
-_ANSWERED_STATUSES = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
 def change_incident_status(
@@ -77,12 +82,12 @@ def change_incident_status(
             now=now,
         )
     session.flush()
-    if status in _ANSWERED_STATUSES:
-        is_over = status == _RESOLVED
+    if status != IncidentStatus.TRIGGERED.value:
+        # No other user needs to respond to the incident.
         cancel_pages(
             [incident.id],
             subject_kind=SubjectKind.INCIDENT,
-            keeps_asked=not is_over,
+            keeps_asked=status != _RESOLVED,
             session=session,
             now=now,
         )
@@ -104,6 +109,33 @@ def _set_status(incident: Incident, status: str, *, now: datetime) -> None:
         incident.acknowledged_at = now
     elif status == IncidentStatus.TRIGGERED.value:
         incident.acknowledged_at = None
+
+
+def acknowledge_by_link(
+    work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection
+) -> int:
+    """Acknowledge the selected items of a link that are still triggered, and return their number.
+
+    Raise ForbiddenError or InvalidError like `find_selected_subjects`.
+    """
+    found = find_selected_subjects(work, link, selection)
+    by_project = found.get_ids_of_kind(SubjectKind.INCIDENT)
+    for project_id in by_project:
+        lock_incidents(project_id, session=work.session)
+    own = work.with_actor(found.user.id or 0, found.user.name)
+    status, done = IncidentStatus.ACKNOWLEDGED.value, 0
+    for project_id, ids in by_project.items():
+        waiting = select(Incident).where(
+            Incident.id.in_(ids), Incident.status == IncidentStatus.TRIGGERED.value
+        )
+        again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
+        for row in work.session.scalars(again).all():
+            change_incident_status(work, row, status, actor=found.user, via=VIA_MESSAGE_LINK)
+            about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
+            own.record_audit_event(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
+            done += 1
+    work.session.flush()
+    return done + acknowledge_alerts(work, found)
 
 
 def close_recovered_incidents(
@@ -217,14 +249,6 @@ def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEnt
     return NewTimelineEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
 
 
-def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign. The id 0, which stands for no assignee, is omitted.
-
-    Raise InvalidError if an id is unknown.
-    """
-    return tuple(get_assignee_username(user_id, session=session) for user_id in user_ids if user_id)
-
-
 def set_assignees(
     work: UnitOfWork,
     project: ProjectView,
@@ -249,11 +273,15 @@ def set_assignees(
         .where(IncidentAssignee.incident_id == incident.id)
     )
     present = dict(rows.all())
-    new = [
-        _get_assignable_user(work, project, name, actor=actor)
-        for name in wanted
-        if name not in present
-    ]
+    try:
+        new = [
+            get_assignable_user(project, name, by=actor, session=session, today=now.date())
+            for name in wanted
+            if name not in present
+        ]
+    except InvalidError as error:
+        message = "Assignees must be members of the project with the Developer role or higher."
+        raise InvalidError(message, field="assignees") from error
     gone = {name: user_id for name, user_id in present.items() if name not in wanted}
     session.execute(
         delete(IncidentAssignee).where(
@@ -275,14 +303,3 @@ def set_assignees(
     store_assignment_notices(assigned, by_id=by_id, by_name=by_name, session=session, now=now)
     if entries:
         incident.updated_at = now
-
-
-def _get_assignable_user(
-    work: UnitOfWork, project: ProjectView, username: str, *, actor: EventActor | None
-) -> UserView:
-    session, today = work.session, work.now.date()
-    try:
-        return get_assignable_user(project, username, by=actor, session=session, today=today)
-    except InvalidError as error:
-        message = "Assignees must be members of the project with the Developer role or higher."
-        raise InvalidError(message, field="assignees") from error
