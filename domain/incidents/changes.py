@@ -213,33 +213,28 @@ def release_pages_if_critical(
 
 
 def _apply_changes(incident: Incident, change: IncidentChange) -> Iterator[NewTimelineEntry]:
+    def build_entry(kind: EntryKind, **details: object) -> NewTimelineEntry:
+        return NewTimelineEntry(incident_id=incident.id, kind=kind, details=details)
+
     title = incident.title if change.title is None else validate_incident_title(change.title)
     if title != incident.title:
-        details = {"old": incident.title, "new": title}
+        yield build_entry(EntryKind.TITLE, old=incident.title, new=title)
         incident.title = title
-        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.TITLE, details=details)
-    description = (
-        incident.description
-        if change.description is None
-        else validate_incident_description(change.description)
-    )
+    description = incident.description
+    if change.description is not None:
+        description = validate_incident_description(change.description)
     if description != incident.description:
+        yield build_entry(EntryKind.DESCRIPTION)
         incident.description = description
-        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.DESCRIPTION)
     if change.severity is not None and convert_to_urgency(change.severity) != incident.urgency:
         yield change_incident_severity(incident, convert_to_urgency(change.severity))
-    closes = change.close_when_resolved
+    closes, quiets = change.close_when_resolved, change.quiet_alerts
     if closes is not None and closes != incident.closes_when_resolved:
+        yield build_entry(EntryKind.CLOSING, new=closes)
         incident.closes_when_resolved = closes
-        yield NewTimelineEntry(
-            incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes}
-        )
-    quiets = change.quiet_alerts
     if quiets is not None and quiets != incident.quiets_alerts:
+        yield build_entry(EntryKind.QUIET, new=quiets)
         incident.quiets_alerts = quiets
-        yield NewTimelineEntry(
-            incident_id=incident.id, kind=EntryKind.QUIET, details={"new": quiets}
-        )
 
 
 def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEntry:

@@ -158,27 +158,36 @@ class ReportFilter:
             Alert.started_at < self.within.end,
         )
 
-    @property
-    def paged_condition(self) -> ColumnElement[bool]:
-        """Condition for pages in the period, joined with their alerts."""
+    def select_alert_pages(self, *columns: Any) -> Select[*tuple[Any, ...]]:
+        """Return a query for pages about alerts in the period, joined with their alerts."""
         pages = EscalationPage
-        return and_(
-            Alert.project_id.in_(self.project_ids),
-            # Pages from an earlier release do not have a project.
-            or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
-            pages.paged_at >= self.within.start,
-            pages.paged_at < self.within.end,
+        return (
+            select(*columns)
+            .select_from(pages)
+            .join(Alert, Alert.id == pages.alert_id)
+            .where(
+                Alert.project_id.in_(self.project_ids),
+                # Pages from an earlier release do not have a project.
+                or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
+                pages.paged_at >= self.within.start,
+                pages.paged_at < self.within.end,
+            )
         )
 
-    @property
-    def paged_incidents(self) -> ColumnElement[bool]:
-        """Condition for pages in the period, joined with their incidents."""
-        return and_(
-            Incident.project_id.in_(self.project_ids),
-            Page.kind == PageKind.FIRING.value,
-            IS_FIRST_PAGE,
-            Page.created_at >= self.within.start,
-            Page.created_at < self.within.end,
+    def select_incident_pages(self, *columns: Any) -> Select[*tuple[Any, ...]]:
+        """Return a query for pages about incidents in the period, joined with their recipients."""
+        return (
+            select(*columns)
+            .select_from(Page)
+            .join(Incident, Incident.id == Page.incident_id)
+            .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+            .where(
+                Incident.project_id.in_(self.project_ids),
+                Page.kind == PageKind.FIRING.value,
+                IS_FIRST_PAGE,
+                Page.created_at >= self.within.start,
+                Page.created_at < self.within.end,
+            )
         )
 
 
@@ -196,7 +205,6 @@ _IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
 _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
     "accepted_at"
 )
-_IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 
 def read_alerts(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
@@ -248,13 +256,8 @@ def read_paged_alerts(
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the alerts with pages in the period, each with the time of its first page."""
     pages = EscalationPage
-    first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
-    firsts = (
-        first.join(Alert, Alert.id == pages.alert_id)
-        .where(report_filter.paged_condition)
-        .group_by(pages.alert_id)
-        .subquery()
-    )
+    columns = pages.alert_id, func.min(pages.paged_at).label("first_paged_at")
+    firsts = report_filter.select_alert_pages(*columns).group_by(pages.alert_id).subquery()
     alerts = select(*_ALERT_COLUMNS, firsts.c.first_paged_at).join(
         firsts, firsts.c.alert_id == Alert.id
     )
@@ -267,12 +270,8 @@ def read_paged_incidents(
     report_filter: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the incidents with pages in the period, each with the time of its first page."""
-    found = (
-        select(Page.incident_id, func.min(Page.created_at))
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .where(report_filter.paged_incidents)
-        .group_by(Page.incident_id)
-    )
+    columns = Page.incident_id, func.min(Page.created_at)
+    found = report_filter.select_incident_pages(*columns).group_by(Page.incident_id)
     for rows in _read_in_batches(found, BATCH_SIZE, session=session):
         first = {row[0]: row[1] for row in rows}
         for number, incident in _read_incidents(first, session=session).items():
@@ -281,23 +280,16 @@ def read_paged_incidents(
 
 def read_pages(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedPage]:
     """Yield the pages in the period."""
-    pages = EscalationPage
+    pages, recipients = EscalationPage, PageRecipient
+    more = User.username, User.time_zone, _ACCEPTED_AT
     of_alerts = (
-        select(pages.paged_at, pages.channel_id, pages.user_id)
-        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
-        .join(Alert, Alert.id == pages.alert_id)
+        report_filter.select_alert_pages(pages.paged_at, pages.channel_id, pages.user_id, *more)
         .outerjoin(User, User.id == pages.user_id)
         .outerjoin(Page, Page.key == pages.page_key)
-        .where(report_filter.paged_condition)
     )
-    of_incidents = (
-        select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
-        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .outerjoin(User, User.id == PageRecipient.user_id)
-        .where(report_filter.paged_incidents)
-    )
+    of_incidents = report_filter.select_incident_pages(
+        Page.created_at, recipients.contact_id, recipients.user_id, *more
+    ).outerjoin(User, User.id == recipients.user_id)
     for found in (of_alerts, of_incidents):
         for rows in _read_in_batches(found, session=session):
             yield from (CountedPage(*row) for row in rows)
@@ -308,29 +300,19 @@ def find_page_numbers(report_filter: ReportFilter, *, session: Session) -> Seque
 
     The number of a page about an incident is the negated id of the page.
     """
-    both, lists_page = _select_page_numbers(report_filter), report_filter.lists_page
+    pages, lists_page = EscalationPage, report_filter.lists_page
+    of_alerts = report_filter.select_alert_pages(
+        pages.paged_at.label("at"), pages.id.label("number"), pages.channel_id
+    )
+    of_incidents = report_filter.select_incident_pages(
+        Page.created_at.label("at"), (-Page.id).label("number"), PageRecipient.contact_id
+    )
+    both = union_all(of_alerts, of_incidents).subquery().c
     found = _read_in_batches(select(*both).order_by(both.at, both.number), session=session)
-    pages = (row for rows in found for row in rows)
+    listed = (row for rows in found for row in rows)
     if lists_page is not None:
-        pages = (row for row in pages if lists_page(row.at, row.channel_id))
-    return array("q", (row.number for row in pages))
-
-
-def _select_page_numbers(report_filter: ReportFilter) -> Any:
-    """Return the columns with the time, the number and the channel of each page."""
-    pages, at, number = EscalationPage, Page.created_at.label("at"), (-Page.id).label("number")
-    of_alerts = (
-        select(pages.paged_at.label("at"), pages.id.label("number"), pages.channel_id)
-        .join(Alert, Alert.id == pages.alert_id)
-        .where(report_filter.paged_condition)
-    )
-    of_incidents = (
-        select(at, number, PageRecipient.contact_id)
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .where(report_filter.paged_incidents)
-    )
-    return union_all(of_alerts, of_incidents).subquery().c
+        listed = (row for row in listed if lists_page(row.at, row.channel_id))
+    return array("q", (row.number for row in listed))
 
 
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
@@ -349,18 +331,12 @@ def rank_rules(
     """Return the noisiest rules, sorted by number of pages and then by number of openings."""
     columns = (Alert.project_id, Alert.title, Alert.fingerprint)
     opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
-    paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
-    of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
+    paged = report_filter.select_alert_pages(
+        *columns, literal(0).label("openings"), literal(1).label("pages")
+    )
     # Use a union instead of a join, because PostgreSQL would underestimate two groupings and
     # compare each row with every other row.
-    both = (
-        union_all(
-            opened.where(report_filter.started_condition),
-            of_pages.where(report_filter.paged_condition),
-        )
-        .subquery()
-        .c
-    )
+    both = union_all(opened.where(report_filter.started_condition), paged).subquery().c
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
     ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))
