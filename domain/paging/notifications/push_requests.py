@@ -2,19 +2,29 @@
 
 The content is encrypted for the browser (RFC 8291), so the push service cannot read it. A signed
 token identifies this instance (RFC 8292).
+
+All hosts share the key pair of the token. Each subscription of a browser is bound to the public
+key, so the key is never rotated. A new key is created only if no known SECRET_KEY can decrypt the
+stored key.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from http import HTTPStatus
 
 import http_ece
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc import jwt
 from joserfc.jwk import ECKey
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from domain.core.database.locks import AdvisoryLock
+from domain.core.keyring import Keyring, UndecipherableError
 from domain.delivery.mail.html_part import split_signature
 from domain.delivery.outgoing.errors import describe_status_problem
 from domain.paging.notifications.contact_types.base import SendProblem
@@ -23,8 +33,8 @@ from domain.paging.notifications.messages import (
     MessageContent,
     truncate_text,
 )
-from domain.paging.notifications.push_keys import encode_public_key
-from domain.paging.notifications.push_subscriptions import PushSubscription
+from domain.paging.notifications.push_subscriptions import PushSubscription, encode_base64url
+from models import PushKey
 
 #: Time in seconds for which the push service keeps a message for an offline device.
 TTL_SECONDS = 86_400
@@ -130,3 +140,43 @@ def find_push_problem(status: int, retry_after: int | None) -> SendProblem | Non
     return SendProblem(
         problem.replace("the server", "the push service", 1), retry_after=retry_after
     )
+
+
+def get_or_create_push_key(*, session: Session, keyring: Keyring, now: datetime) -> ECKey:
+    """Return the key pair. The first call creates it, so the transaction must allow writes."""
+    found = _find_push_key(session, keyring)
+    if found is not None:
+        return found
+    AdvisoryLock.PUSH_KEYS.acquire(session)
+    # Another process may have created the key before this process acquired the lock.
+    found = _find_push_key(session, keyring)
+    if found is not None:
+        return found
+    key = ECKey.generate_key("P-256")
+    ciphertext = keyring.encrypt(json.dumps(key.as_dict(private=True)))
+    session.add(PushKey(private_ciphertext=ciphertext, created_at=now))
+    session.flush()  # Make the key visible in the same transaction.
+    return key
+
+
+def encode_public_key(key: ECKey) -> str:
+    """Return the public key as browsers expect it: an uncompressed point in base64url."""
+    public = key.public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    return encode_base64url(public)
+
+
+def _find_push_key(session: Session, keyring: Keyring) -> ECKey | None:
+    """Return the newest key that this keyring can decrypt."""
+    for ciphertext in session.scalars(
+        select(PushKey.private_ciphertext).order_by(PushKey.id.desc())
+    ):
+        try:
+            return _decrypt_key(ciphertext, keyring)
+        except UndecipherableError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=8)
+def _decrypt_key(ciphertext: str, keyring: Keyring) -> ECKey:
+    return ECKey.import_key(json.loads(keyring.decrypt(ciphertext)))
