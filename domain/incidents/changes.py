@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, delete, exists, insert, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
+from domain.accounts.users import UserView
 from domain.alerts.handling.assignments import get_assignable_user
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
@@ -268,15 +269,11 @@ def set_assignees(
         .where(IncidentAssignee.incident_id == incident.id)
     )
     present = dict(rows.all())
-    try:
-        new = [
-            get_assignable_user(project, name, by=actor, session=session, today=now.date())
-            for name in wanted
-            if name not in present
-        ]
-    except InvalidError as error:
-        message = "Assignees must be members of the project with the Developer role or higher."
-        raise InvalidError(message, field="assignees") from error
+    new = [
+        _get_assignable_user(work, project, name, actor=actor)
+        for name in wanted
+        if name not in present
+    ]
     gone = {name: user_id for name, user_id in present.items() if name not in wanted}
     session.execute(
         delete(IncidentAssignee).where(
@@ -298,3 +295,14 @@ def set_assignees(
     store_assignment_notices(assigned, by_id=by_id, by_name=by_name, session=session, now=now)
     if entries:
         incident.updated_at = now
+
+
+def _get_assignable_user(
+    work: UnitOfWork, project: ProjectView, username: str, *, actor: EventActor | None
+) -> UserView:
+    session, today = work.session, work.now.date()
+    try:
+        return get_assignable_user(project, username, by=actor, session=session, today=today)
+    except InvalidError as error:
+        message = "Assignees must be members of the project with the Developer role or higher."
+        raise InvalidError(message, field="assignees") from error

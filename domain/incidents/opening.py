@@ -177,15 +177,12 @@ def _format_time(moment: datetime) -> str:
 def escape_markdown(text: str) -> str:
     """Escape plain text for Markdown."""
     text = _INLINE_SYNTAX.sub(r"\\\g<0>", text.strip())
-    text = _BLOCK_SYNTAX.sub(_escape_block_syntax, text)
+    text = _BLOCK_SYNTAX.sub(
+        lambda found: f"{found[0]}\\" if found[2].isdigit() else f"{found[1]}\\{found[2]}", text
+    )
     # Keep line breaks, but remove blank lines, which would end the list of fields.
     lines = (line.strip() for line in text.splitlines())
     return _LINE_BREAK.join(line for line in lines if line)
-
-
-def _escape_block_syntax(match: re.Match[str]) -> str:
-    mark = match[2]
-    return f"{match[1]}{mark}\\" if mark.isdigit() else f"{match[1]}\\{mark}"
 
 
 def _format_code_span(text: str) -> str:

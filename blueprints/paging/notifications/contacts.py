@@ -230,7 +230,8 @@ def _render_page(
     search: str = "",
 ) -> ResponseReturnValue:
     user, found = get_current_user(), _list_own_contacts()
-    present = get_preferences(user.id, session=db.session())
+    session, keyring = db.session(), get_services().keyring
+    present = get_preferences(user.id, session=session)
     shown = preferences or PagingPreferencesForm.from_preferences(present, user.user.time_zone)
     rule = rule or RuleForm.build_with_contacts(found, formdata=None)
     page = render_template(
@@ -239,13 +240,11 @@ def _render_page(
         rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
         rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
         rule_form=rule,
-        rule_zone=get_time_zone(user.id, session=db.session()),
+        rule_zone=get_time_zone(user.id, session=session),
         preferences=shown,
         time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
-        device_identities=devices.find_device_identities(
-            user.id, session=db.session(), keyring=get_services().keyring
-        ),
+        device_identities=devices.find_device_identities(user.id, session=session, keyring=keyring),
         **{**build_gallery_context(search, found), **_find_code_context()},
     )
     return page, 422 if shown.errors or rule.errors else 200

@@ -101,9 +101,8 @@ def merge_sources(
         is_unknown = letter in truncated and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.page_size):
-            return ListPage(
-                items=list(map(_merge_timeline_rows, lines)), next_cursor=_format_cursor(positions)
-            )
+            cursor = ".".join(f"{key}{'_'.join(map(str, at))}" for key, at in positions.items())
+            return ListPage(items=list(map(_merge_timeline_rows, lines)), next_cursor=cursor)
         waiting[letter].pop()
         positions[letter] = row.position
         if joins:
@@ -139,12 +138,6 @@ def _merge_timeline_rows(rows: Sequence[TimelineRow]) -> TimelineItem:
             "reports": tuple(report for row in rows for report in row.item.reports),
             "alerts": tuple(alerts),
         }
-    )
-
-
-def _format_cursor(positions: Mapping[str, TimelinePosition]) -> str:
-    return ".".join(
-        f"{letter}{'_'.join(map(str, position))}" for letter, position in positions.items()
     )
 
 

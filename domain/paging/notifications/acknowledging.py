@@ -272,17 +272,7 @@ def _load_linked_subjects(
         rows += session.scalars(select(thing).where(thing.id.in_(paged)).order_by(thing.id))
     projects = _find_handled_projects(user, rows, session=session, now=now)
     seen = [
-        PagedSubject(
-            about=PageSubject(
-                SubjectKind.ALERT if isinstance(each, Alert) else SubjectKind.INCIDENT, each.id
-            ),
-            title=format_title(each),
-            severity=SEVERITIES[get_severity_rank(each)],
-            status=each.status,
-            project_id=each.project_id,
-            path=projects[each.project_id].path,
-            iid=each.iid,
-        )
+        _build_paged_subject(each, projects[each.project_id])
         for each in rows
         if each.project_id in projects
     ]
@@ -290,6 +280,19 @@ def _load_linked_subjects(
         message = f"@{user.username} no longer has access to the alerts in this message."
         raise ForbiddenError(message)
     return EventActor(id=user.id, name=user.username), projects, seen
+
+
+def _build_paged_subject(thing: Alert | Incident, project: ProjectView) -> PagedSubject:
+    subject = SubjectKind.ALERT if isinstance(thing, Alert) else SubjectKind.INCIDENT
+    return PagedSubject(
+        about=PageSubject(subject, thing.id),
+        title=format_title(thing),
+        severity=SEVERITIES[get_severity_rank(thing)],
+        status=thing.status,
+        project_id=project.id,
+        path=project.path,
+        iid=thing.iid,
+    )
 
 
 def _find_handled_projects(

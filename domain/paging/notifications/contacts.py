@@ -403,13 +403,6 @@ def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int
     return len(ended)
 
 
-def detach_from_application(contact_id: int, *, session: Session) -> None:
-    """Detach a contact from the application that created it, when the user confirms the contact."""
-    session.execute(
-        update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
-    )
-
-
 def confirm_contact(
     work: UnitOfWork, contact_id: int, code: str, owner: ContactOwner
 ) -> tuple[Contact, str | None]:
@@ -418,12 +411,15 @@ def confirm_contact(
     The problem is returned instead of raised, so that the failed attempt is stored.
     """
     row = _lock_contact_row(contact_id, owner, session=work.session)
-    if row.confirmed_at is not None:
-        return build_contact(row), None
-    problem = _find_code_problem(row, code, keyring=work.policy(Keyring), now=work.now)
-    if problem is None:
+    if row.confirmed_at is None:
+        problem = _find_code_problem(row, code, keyring=work.policy(Keyring), now=work.now)
+        if problem is not None:
+            return build_contact(row), problem
         row.confirmed_at, row.code_ciphertext, row.code_expires_at = work.now, None, None
-    return build_contact(row), problem
+    if lock_authorization(work) is None:
+        # The contact no longer depends on the application that created it.
+        row.authorization_id = None
+    return build_contact(row), None
 
 
 def _find_code_problem(

@@ -63,7 +63,6 @@ from domain.paging.notifications.states import (
     MessageState,
     PageEvent,
     get_message_state_after,
-    get_stored_message_outcome,
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
@@ -435,8 +434,11 @@ class _ContactQueue:
 
     def end_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
         """Mark messages as ended, and count them."""
+        # Older releases do not support `cancelled`.
+        is_cancelled = outcome is MessageState.CANCELLED
+        stored = MessageState.WITHDRAWN.value if is_cancelled else outcome.value
         for each in messages:
-            each.ended_at, each.outcome = self.now, get_stored_message_outcome(outcome)
+            each.ended_at, each.outcome = self.now, stored
         if messages:
             self.add_to_total(outcome.value, len(messages))
 
