@@ -11,12 +11,13 @@ from domain.heartbeats.types import (
     MAX_HEARTBEAT_NAME_LENGTH,
     SEVERITIES,
     Heartbeat,
+    HeartbeatChange,
+    NewHeartbeat,
     UrlReset,
 )
 from forms.base import (
     DurationField,
     Form,
-    SomeBody,
     TextLineField,
     TextLinesField,
     TimeZoneField,
@@ -79,18 +80,27 @@ class HeartbeatForm(Form):
     def _is_cron(self) -> bool:
         return bool(self.kind.data == _CRON)
 
-    def build_body(self, body: type[SomeBody]) -> SomeBody:
-        """Return the entered heartbeat or changes.
+    def build_heartbeat(self) -> NewHeartbeat:
+        """Return the entered heartbeat.
 
         Raise InvalidError for invalid values.
         """
-        return self.build_entered_body(
-            body,
-            # Only the values of the selected schedule are used.
+        return self.build_entered_body(NewHeartbeat, **self._get_schedule_values())
+
+    def build_change(self) -> HeartbeatChange:
+        """Return the entered changes.
+
+        Raise InvalidError for invalid values.
+        """
+        return self.build_entered_body(HeartbeatChange, **self._get_schedule_values())
+
+    def _get_schedule_values(self) -> dict[str, str]:
+        """Return the values of the selected schedule, and the normalized description."""
+        return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
-            time_zone=self.time_zone.data or "UTC",
-            description=(self.description.data or "").replace("\r\n", "\n"),
-        )
+            "time_zone": self.time_zone.data or "UTC",
+            "description": (self.description.data or "").replace("\r\n", "\n"),
+        }
 
 
 class ResetUrlForm(Form):

@@ -11,7 +11,7 @@ from blueprints.heartbeats.receiving import receive_ping
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import build_ping_snippets
 from domain.heartbeats.states import PingKind
-from domain.heartbeats.types import HeartbeatChange, NewHeartbeat, PingQuery
+from domain.heartbeats.types import PingQuery
 from domain.paging.change_marks.projects import find_heartbeats_mark
 from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
@@ -55,7 +55,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
     form = HeartbeatForm(time_zone=get_current_user().time_zone)
     made = form.run_if_valid(
-        lambda: actions.create_heartbeat(get_unit_of_work(), project, form.build_body(NewHeartbeat))
+        lambda: actions.create_heartbeat(get_unit_of_work(), project, form.build_heartbeat())
     )
     if made is None:
         return render_form_page("heartbeats/new.html", form, project=project)
@@ -105,7 +105,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     form = HeartbeatForm.from_heartbeat(heartbeat)
     if form.run_if_valid(
         lambda: actions.change_heartbeat(
-            get_unit_of_work(), project, heartbeat_id, form.build_body(HeartbeatChange)
+            get_unit_of_work(), project, heartbeat_id, form.build_change()
         )
     ):
         flash("Heartbeat saved.")

@@ -408,7 +408,6 @@ def list_incidents_by_number(
 ) -> tuple[FoundIncident, ...]:
     """Return up to `most` incidents with a number in several projects, newest first."""
     ids = find_ids_by_number(number, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
-    rows = session.execute(
-        _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most])).order_by(IncidentRow.id.desc())
-    )
+    found = _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most]))
+    rows = session.execute(found.order_by(IncidentRow.id.desc()))
     return tuple(FoundIncident(**row) for row in rows.mappings())

@@ -40,12 +40,9 @@ from models import PushKey
 TTL_SECONDS = 86_400
 #: Lifetime of a token, which must be at most 24 hours (RFC 8292 section 2).
 _TOKEN_LIFETIME = timedelta(hours=12)
-_ALGORITHM = "ES256"
 #: Size of a payload that every push service accepts after encryption (RFC 8291 section 4).
 _MAX_PAYLOAD_BYTES = 3993
 _MIN_TEXT_LENGTH = 20
-#: Statuses of a subscription that has ended (RFC 8030 section 7.3).
-_GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 SUBSCRIPTION_ENDED = SendProblem(
     "the browser has ended its subscription", is_final=True, has_ended=True
 )
@@ -78,7 +75,7 @@ def build_push_request(
         "exp": int((now + _TOKEN_LIFETIME).timestamp()),
         "sub": contact_url,
     }
-    token = jwt.encode({"alg": _ALGORITHM, "typ": "JWT"}, claims, key)
+    token = jwt.encode({"alg": "ES256", "typ": "JWT"}, claims, key)
     body: bytes = http_ece.encrypt(
         payload,
         private_key=generate_private_key(SECP256R1()),
@@ -132,7 +129,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
 
 def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
     """Return the problem that a status of a push service means, or None if the service accepted."""
-    if status in _GONE:
+    if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:  # RFC 8030 section 7.3
         return SUBSCRIPTION_ENDED
     problem = describe_status_problem(status)
     if problem is None:
