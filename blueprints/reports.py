@@ -55,7 +55,8 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     given = get_list_query(*_PERIOD_PARAMETERS, *_HOUR_PARAMETERS)
     context: dict[str, Any] = {"report": None, "problem": ""}
     try:
-        if not _is_period_incomplete(given):
+        # A user selects a custom period before entering its days.
+        if given.get("period") != _CUSTOM_PERIOD or given.get("from") or given.get("until"):
             context |= _build_report_context(holder, _read_report_query(given))
     except InvalidError as error:
         context["problem"] = str(error)
@@ -107,13 +108,6 @@ _TEMPLATE_FUNCTIONS: dict[str, Any] = {
     "reason_words": format_reason,
     "matchers_of": format_title_matcher,
 }
-
-
-def _is_period_incomplete(arguments: MultiDict[str, str]) -> bool:
-    """Return whether the user selected a custom period without entering the days."""
-    return arguments.get("period") == _CUSTOM_PERIOD and not (
-        arguments.get("from") or arguments.get("until")
-    )
 
 
 def _read_report_query(arguments: MultiDict[str, str]) -> ReportQuery:
@@ -201,13 +195,8 @@ def delete(holder: ProjectOrGroup, schedule_id: int, note_id: int) -> ResponseRe
 
 
 def _redirect_to_schedule(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    url = url_for(
-        "on_call_schedules.show",
-        schedule_id=schedule_id,
-        _anchor="handover-notes",
-        **holder.url_values,
-    )
-    return redirect(url)
+    shown = {"schedule_id": schedule_id, "_anchor": "handover-notes", **holder.url_values}
+    return redirect(url_for("on_call_schedules.show", **shown))
 
 
 incident_documents = PageBlueprint(

@@ -7,8 +7,8 @@ from flask import g, request
 
 from domain.core.errors import NotFoundError, QueryError
 from domain.heartbeats.evaluation import evaluate_heartbeat
-from domain.heartbeats.pings import Ping, StoredPing, is_evaluation_due, is_known_key, store_ping
-from domain.heartbeats.states import PingKind
+from domain.heartbeats.pings import Ping, StoredPing, is_known_key, store_ping
+from domain.heartbeats.states import PingKind, convert_to_unix_ms
 from web.access.rate_limits import limit_pings_by_address, limit_pings_by_heartbeat
 from web.database.errors import SQLAlchemyError
 from web.http.request_bodies import BodyBeginning, read_body_beginning
@@ -29,12 +29,15 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
     _count_ping_in_rate_limits(key)
     if exit_status is not None and exit_status > _MAX_EXIT_STATUS:
         raise QueryError("invalid url format: an exit status must be from 0 to 255")
-    rid, own = _parse_run_id(), get_services()
+    given, own = request.args.get("rid"), get_services()
+    rid = None if given is None else _parse_uuid(given)
+    if given is not None and rid is None:
+        raise QueryError("invalid uuid format: rid must be the UUID of a run")
     kept = get_settings().heartbeat_body_limit_bytes
     # Check the key first, so that clients with an unknown key cannot send large bodies.
     is_large = "Transfer-Encoding" in request.headers or (request.content_length or 0) > kept
     if is_large and not is_known_key(key, connection=own.connections, keyring=own.keyring):
-        raise _build_not_found_error()
+        raise NotFoundError("not found")
     body = read_body_beginning(kept, _MAX_READ_BYTES)
     ping = Ping(
         kind=kind,
@@ -49,8 +52,8 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
     )
     stored = store_ping(key, ping, connection=own.connections, keyring=own.keyring)
     if stored is None:
-        raise _build_not_found_error()
-    if is_evaluation_due(stored, ping):
+        raise NotFoundError("not found")
+    if stored.due_ms is not None and stored.due_ms <= convert_to_unix_ms(moment):
         _evaluate_immediately(stored)
     return body
 
@@ -61,8 +64,8 @@ def _count_ping_in_rate_limits(key: str) -> None:
 
     Raise NotFoundError for a malformed key.
     """
-    if not _is_well_formed_key(key):
-        raise _build_not_found_error()
+    if _parse_uuid(key) != key:
+        raise NotFoundError("not found")
     # The key may be unknown because requests are counted before the database is queried.
     g.heartbeat = get_services().keyring.compute_digest(key).hex()
     _count_ping_of_heartbeat()
@@ -73,25 +76,11 @@ def _count_ping_of_heartbeat() -> None:
     """Count the request in the heartbeat's rate limit, through the decorator."""
 
 
-def _is_well_formed_key(text: str) -> bool:
+def _parse_uuid(text: str) -> str | None:
     try:
-        return str(UUID(text)) == text
+        return str(UUID(text))
     except ValueError:
-        return False
-
-
-def _build_not_found_error() -> NotFoundError:
-    return NotFoundError("not found")
-
-
-def _parse_run_id() -> str | None:
-    given = request.args.get("rid")
-    if given is None:
         return None
-    try:
-        return str(UUID(given))
-    except ValueError as error:
-        raise QueryError("invalid uuid format: rid must be the UUID of a run") from error
 
 
 def _evaluate_immediately(stored_ping: StoredPing) -> None:

@@ -82,12 +82,9 @@ def _render_heartbeat_page(
     pings = actions.list_pings_page(
         get_unit_of_work(), project, heartbeat_id, get_requested_slice()
     )
-    is_shown = project.can_integrate
-    address = (
-        actions.get_heartbeat_address(get_unit_of_work(), project, heartbeat_id)
-        if is_shown
-        else None
-    )
+    address = None
+    if project.can_integrate:
+        address = actions.get_heartbeat_address(get_unit_of_work(), project, heartbeat_id)
     page = render_template(
         "heartbeats/show.html",
         project=project,
@@ -168,7 +165,6 @@ pings = MachineBlueprint(
     "heartbeat_pings", __name__, errors=ErrorFormat.TEXT, url_prefix="/-/ping/<key>"
 )
 _PING_METHODS = ("GET", "POST")
-_PING_ERROR_STATUSES = (400, 404, 408, 429)
 
 
 def _describe_ping_url(name: str) -> ViewDescription:
@@ -178,7 +174,7 @@ def _describe_ping_url(name: str) -> ViewDescription:
         caller=Caller.ANYONE,
         query=PingQuery,
         content_type=TEXT,
-        errors=_PING_ERROR_STATUSES,
+        errors=(400, 404, 408, 429),
     )
 
 

@@ -149,7 +149,7 @@ def write(project: ProjectView, iid: int) -> ResponseReturnValue:
         note_actions.create_note(
             get_unit_of_work(), project, iid, validate_body(NewIncidentNote, given)
         )
-    return _redirect_to_timeline(project, iid)
+    return _redirect_to_incident(project, iid, part="timeline")
 
 
 @incident_comments.post(f"{_COMMENT_PATH}/edit", endpoint="edit")
@@ -161,7 +161,7 @@ def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturn
         note_actions.change_note(
             get_unit_of_work(), project, iid, note_id, validate_body(IncidentNoteChange, given)
         )
-    return _redirect_to_timeline(project, iid)
+    return _redirect_to_incident(project, iid, part="timeline")
 
 
 @incident_comments.post(f"{_COMMENT_PATH}/delete", endpoint="delete")
@@ -170,9 +170,4 @@ def delete_comment(project: ProjectView, iid: int, note_id: int) -> ResponseRetu
     """Delete a comment."""
     note_actions.delete_note(get_unit_of_work(), project, iid, note_id)
     flash("Comment deleted.")
-    return _redirect_to_timeline(project, iid)
-
-
-def _redirect_to_timeline(project: ProjectView, iid: int) -> ResponseReturnValue:
-    url = url_for("incidents.show", project_path=project.path, iid=iid, _anchor="timeline")
-    return redirect(url)
+    return _redirect_to_incident(project, iid, part="timeline")

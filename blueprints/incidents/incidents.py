@@ -126,11 +126,9 @@ def create(project: ProjectView) -> ResponseReturnValue:
             get_unit_of_work(), project, form.build_entered_body(NewIncident)
         )
     )
-    return (
-        (_render_new_incident_page(project, form), 422)
-        if made is None
-        else _redirect_to_new_incident(project, made)
-    )
+    if made is None:
+        return _render_new_incident_page(project, form), 422
+    return _redirect_to_new_incident(project, made)
 
 
 def _render_new_incident_page(project: ProjectView, form: IncidentForm) -> str:

@@ -27,7 +27,6 @@ from domain.heartbeats.states import (
     HeartbeatSchedule,
     HeartbeatState,
     convert_to_unix_ms,
-    get_displayed_state,
     get_next_due_time,
 )
 from domain.heartbeats.types import (
@@ -86,7 +85,7 @@ def show_heartbeat(work: UnitOfWork, project: ProjectView, heartbeat_id: int) ->
     statement = _build_heartbeats_query(project).where(HeartbeatRow.id == heartbeat_id)
     row = work.session.execute(statement).first()
     if row is None:
-        raise _build_not_found_error()
+        raise NotFoundError("Heartbeat not found in this project.")
     return _build_heartbeat(work, project, row, _find_open_alerts(work, project, [row]))
 
 
@@ -304,10 +303,11 @@ def _build_heartbeat(
     schedule, state = facts.schedule, facts.state
     is_expected = state is HeartbeatState.UP and facts.counted_from is not None
     expected_at = schedule.get_expected_time(row.counted_from) if is_expected else None
+    is_late = expected_at is not None and expected_at < work.now
     return Heartbeat(
         **{
             **row._asdict(),
-            "state": get_displayed_state(state, expected_at, work.now),
+            "state": HeartbeatState.LATE if is_late else state,
             "next_expected_at": expected_at,
             "overdue_at": None if state is HeartbeatState.DOWN else get_next_due_time(facts)[0],
             "started_at": facts.started_at,
@@ -328,16 +328,12 @@ def _build_row_query(project: ProjectView, heartbeat_id: int) -> Select[Heartbea
 def _get_row(work: UnitOfWork, statement: Select[HeartbeatRow]) -> HeartbeatRow:
     row = work.session.scalars(statement).first()
     if row is None:
-        raise _build_not_found_error()
+        raise NotFoundError("Heartbeat not found in this project.")
     return row
 
 
 def _lock_row(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> HeartbeatRow:
     return _get_row(work, _build_row_query(project, heartbeat_id).with_for_update())
-
-
-def _build_not_found_error() -> NotFoundError:
-    return NotFoundError("Heartbeat not found in this project.")
 
 
 def _set_values(

@@ -120,7 +120,7 @@ DUE_HEARTBEAT_QUERY = (
     )
     .with_for_update(of=Heartbeat)
 )
-_UNLOCKED_HEARTBEAT_QUERY = DUE_HEARTBEAT_QUERY.with_for_update(of=Heartbeat, skip_locked=True)
+UNLOCKED_HEARTBEAT_QUERY = DUE_HEARTBEAT_QUERY.with_for_update(of=Heartbeat, skip_locked=True)
 
 _DUE_HEARTBEATS_QUERY = (
     select(Heartbeat.id)
@@ -170,7 +170,6 @@ _RESTART_SCHEDULE = (
         started_rid=None,
     )
 )
-_INSERT_LOG_ENTRY = insert(HeartbeatPing)
 
 _POSTPONE_EVALUATION = (
     update(Heartbeat)
@@ -190,28 +189,19 @@ def find_due_heartbeats(
 
 
 def evaluate_heartbeat(
-    heartbeat_id: int, *, connection: StatementConnection, now: datetime
+    heartbeat_id: int,
+    *,
+    connection: StatementConnection,
+    now: datetime,
+    query: Executable = DUE_HEARTBEAT_QUERY,
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
     Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
-    the lock.
+    the lock; with `UNLOCKED_HEARTBEAT_QUERY`, also return None.
     """
     return connection.run_transaction(
-        lambda: _evaluate_locked_heartbeat(
-            DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
-        )
-    )
-
-
-def evaluate_heartbeat_if_unlocked(
-    heartbeat_id: int, *, connection: StatementConnection, now: datetime
-) -> HeartbeatDecision | None:
-    """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
-    return connection.run_transaction(
-        lambda: _evaluate_locked_heartbeat(
-            _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
-        )
+        lambda: _evaluate_locked_heartbeat(query, heartbeat_id, connection=connection, now=now)
     )
 
 
@@ -244,7 +234,15 @@ def _evaluate_locked_heartbeat(
             log = (row and row[0]) or b""
         parsed, delivery = _build_report(found, decision, log, now)
         store_alerts_in_transaction(parsed, delivery, connection=connection)
-    connection.execute_statement(_STORE_DECISION, _build_decision_values(found, decision))
+    is_down = decision.state is HeartbeatState.DOWN
+    values = {
+        "heartbeat_id": found.id,
+        "new_state": decision.state.value,
+        "new_has_alert": is_down,
+        "new_due_ms": None if decision.due_at is None else convert_to_unix_ms(decision.due_at),
+        "new_down_since": (found.down_since or decision.since) if is_down else None,
+    }
+    connection.execute_statement(_STORE_DECISION, values)
     if decision.interruption is not None:
         _restart_schedule(found, decision.interruption, connection=connection, now=now)
     return decision
@@ -316,7 +314,7 @@ def _restart_schedule(
         "size": len(body),
         "body": body,
     }
-    connection.execute_statement(_INSERT_LOG_ENTRY, entry)
+    connection.execute_statement(insert(HeartbeatPing), entry)
 
 
 def _build_report(
@@ -370,11 +368,11 @@ def _build_description(
 ) -> str:
     if decision.action is AlertAction.RESOLVE:
         return "A ping arrived again."
-    parts = [
-        _describe_problem(due_heartbeat, decision, now),
-        due_heartbeat.description,
-        _shorten_log(log),
-    ]
+    excerpt = log.decode(errors="replace").strip()
+    if len(excerpt) > _MAX_EXCERPT_LENGTH:
+        excerpt = f"{excerpt[:_MAX_EXCERPT_LENGTH]}…"
+    problem = _describe_problem(due_heartbeat, decision, now)
+    parts = [problem, due_heartbeat.description, excerpt]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -404,33 +402,25 @@ def _format_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _shorten_log(log: bytes) -> str:
-    text = log.decode(errors="replace").strip()
-    return text if len(text) <= _MAX_EXCERPT_LENGTH else f"{text[:_MAX_EXCERPT_LENGTH]}…"
-
-
 def build_heartbeat_facts(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
     """Return the facts for a decision, from a row with the columns of a heartbeat."""
-    return HeartbeatFacts(
-        schedule=build_schedule(heartbeat_row),
-        state=HeartbeatState(heartbeat_row.state),
-        has_alert=heartbeat_row.has_alert,
-        counted_from=heartbeat_row.counted_from,
-        started_at=convert_from_unix_ms(heartbeat_row.started_ms),
-        last_ping_kind=PingKind(heartbeat_row.last_ping_kind)
-        if heartbeat_row.last_ping_kind
-        else None,
-        is_failure_reported=heartbeat_row.state == HeartbeatState.DOWN.value
-        and heartbeat_row.has_alert
-        and not _is_caused_by_failure(heartbeat_row),
+    row, kind = heartbeat_row, heartbeat_row.last_ping_kind
+    # The evaluation of a heartbeat that is down may be due because a ping reported a failure.
+    is_caused_by_failure = (
+        kind == PingKind.FAIL.value
+        and row.last_ping_at is not None
+        and (row.due_ms or 0) <= convert_to_unix_ms(row.last_ping_at)
     )
-
-
-def _is_caused_by_failure(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
-    """Return whether the evaluation is due because a ping reported a failure."""
-    if heartbeat_row.last_ping_kind != PingKind.FAIL.value or heartbeat_row.last_ping_at is None:
-        return False
-    return (heartbeat_row.due_ms or 0) <= convert_to_unix_ms(heartbeat_row.last_ping_at)
+    is_down = row.state == HeartbeatState.DOWN.value
+    return HeartbeatFacts(
+        schedule=build_schedule(row),
+        state=HeartbeatState(row.state),
+        has_alert=row.has_alert,
+        counted_from=row.counted_from,
+        started_at=convert_from_unix_ms(row.started_ms),
+        last_ping_kind=PingKind(kind) if kind else None,
+        is_failure_reported=is_down and row.has_alert and not is_caused_by_failure,
+    )
 
 
 def build_schedule(
@@ -438,16 +428,3 @@ def build_schedule(
 ) -> HeartbeatSchedule:
     """Return the schedule in a row with the columns of a heartbeat."""
     return HeartbeatSchedule(**get_column_values(heartbeat, HeartbeatSchedule))
-
-
-def _build_decision_values(
-    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision
-) -> dict[str, object]:
-    is_down = decision.state is HeartbeatState.DOWN
-    return {
-        "heartbeat_id": due_heartbeat.id,
-        "new_state": decision.state.value,
-        "new_has_alert": is_down,
-        "new_due_ms": None if decision.due_at is None else convert_to_unix_ms(decision.due_at),
-        "new_down_since": (due_heartbeat.down_since or decision.since) if is_down else None,
-    }

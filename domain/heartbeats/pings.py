@@ -285,10 +285,3 @@ def _build_parameters(ping: Ping, digest: bytes) -> dict[str, object]:
         "size": ping.size,
         "body": ping.body or None,
     }
-
-
-def is_evaluation_due(stored_ping: StoredPing, ping: Ping) -> bool:
-    """Return whether the heartbeat must be evaluated immediately."""
-    return stored_ping.due_ms is not None and stored_ping.due_ms <= convert_to_unix_ms(
-        ping.received_at
-    )

@@ -46,19 +46,9 @@ class HeartbeatSchedule:
         """
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Use either an interval or a cron expression.", field="every")
-        _check_duration(
-            self.grace,
-            timedelta(0),
-            "grace",
-            "The grace time must be a whole number of seconds from 0 s",
-        )
+        _check_duration(self.grace, timedelta(0), "grace", "grace time")
         if self.every is not None:
-            _check_duration(
-                self.every,
-                MIN_INTERVAL,
-                "every",
-                "The interval must be a whole number of seconds from 1 s",
-            )
+            _check_duration(self.every, MIN_INTERVAL, "every", "interval")
         if self.cron is not None:
             _check_cron(self.cron)
 
@@ -66,7 +56,9 @@ class HeartbeatSchedule:
         """Return the time at which a ping is expected after a ping at `moment`."""
         if self.every is not None:
             return moment + self.every
-        return _get_next_cron_time(self.cron or "", self.time_zone, moment)
+        # Clock changes are handled as in Debian's cron.
+        local = moment.astimezone(get_zone(self.time_zone))
+        return next(CronSim(self.cron or "", local)).astimezone(UTC)
 
     def get_due_time(self, moment: datetime) -> datetime:
         """Return the latest time at which the ping after a ping at `moment` may arrive."""
@@ -76,19 +68,19 @@ class HeartbeatSchedule:
         """Return `moment` minus the grace time."""
         return moment - self.grace
 
-    def get_run_deadline(self, started_at: datetime) -> datetime | None:
-        """Return the time by which a run must end, or None if there is no grace time."""
-        return started_at + self.grace if self.grace else None
-
     @property
     def grace_text(self) -> str:
         """Grace time as text for display."""
         return format_duration(self.grace)
 
 
-def _check_duration(length: timedelta, minimum: timedelta, field: str, words: str) -> None:
+def _check_duration(length: timedelta, minimum: timedelta, field: str, name: str) -> None:
     if not minimum <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
-        raise InvalidError(f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field)
+        message = (
+            f"The {name} must be a whole number of seconds from {minimum.seconds} s to "
+            f"{MAX_SCHEDULE_DURATION.days} days."
+        )
+        raise InvalidError(message, field=field)
 
 
 def _check_cron(expression: str) -> None:
@@ -104,11 +96,6 @@ def _check_cron(expression: str) -> None:
         reason = str(error) or "it never matches a day"
         message = f"The cron expression is invalid: {reason}."
         raise InvalidError(message, field="cron") from error
-
-
-def _get_next_cron_time(expression: str, time_zone: str, moment: datetime) -> datetime:
-    """Return the next matching time. Clock changes are handled as in Debian's cron."""
-    return next(CronSim(expression, moment.astimezone(get_zone(time_zone)))).astimezone(UTC)
 
 
 class HeartbeatState(StrEnum):
@@ -197,9 +184,13 @@ def decide_heartbeat_state(
     if due_at is None or due_at > now:
         return _build_decision_without_problem(facts, due_at=due_at)
     begin = _get_earliest_ping_time(facts, problem)
-    unheard = [each for each in unreachable_periods if _overlaps_period(each, begin, due_at)]
+    unheard = [
+        each
+        for each in unreachable_periods
+        if each.began_at < due_at and (each.ended_at is None or each.ended_at > begin)
+    ]
     if not unheard:
-        return replace(_build_down_decision(problem, due_at), due_at=_get_reopen_time(facts, now))
+        return _build_down_decision(problem, due_at, _get_reopen_time(facts, now))
     return _decide_state_after_interruption(facts, unheard[-1], now, unreachable_periods)
 
 
@@ -215,11 +206,12 @@ def _decide_state_while_down(
         if facts.last_ping_kind is PingKind.FAIL
         else HeartbeatProblem.MISSED
     )
+    reported = _build_down_decision(problem, now, _get_reopen_time(facts, now))
     if not facts.is_failure_reported:
-        return replace(_build_down_decision(problem, now), due_at=_get_reopen_time(facts, now))
-    waiting = replace(_build_down_decision(problem, now), action=AlertAction.NOTHING)
+        return reported
+    waiting = replace(reported, action=AlertAction.NOTHING)
     if facts.alert_ended_at is None:
-        return replace(waiting, due_at=_get_reopen_time(facts, now))
+        return waiting
     if any(each.ended_at is None for each in unreachable_periods):
         return replace(waiting, due_at=now + _RECHECK_INTERVAL)
     ends = [each.ended_at for each in unreachable_periods if each.ended_at is not None]
@@ -227,7 +219,7 @@ def _decide_state_while_down(
     again_at = _get_reopen_time(facts, min(max([facts.alert_ended_at, *ends]), now))
     if again_at > now:
         return replace(waiting, due_at=again_at)
-    return replace(_build_down_decision(problem, again_at), due_at=_get_reopen_time(facts, now))
+    return replace(reported, since=again_at)
 
 
 def _get_reopen_time(facts: HeartbeatFacts, moment: datetime) -> datetime:
@@ -238,17 +230,10 @@ def _get_reopen_time(facts: HeartbeatFacts, moment: datetime) -> datetime:
 def _get_earliest_ping_time(facts: HeartbeatFacts, problem: HeartbeatProblem) -> datetime:
     """Return the earliest time at which the missing ping could have been sent."""
     if problem is HeartbeatProblem.UNFINISHED or facts.counted_from is None:
-        return facts.started_at or _EARLIEST_TIME
+        return facts.started_at or datetime(1970, 1, 1, tzinfo=UTC)
     # A ping may be early by as much as it may be late.
     expected = facts.schedule.get_expected_time(facts.counted_from)
     return max(facts.counted_from, facts.schedule.subtract_grace(expected))
-
-
-def _overlaps_period(unreachable_period: UnreachablePeriod, begin: datetime, end: datetime) -> bool:
-    is_over_before = (
-        unreachable_period.ended_at is not None and unreachable_period.ended_at <= begin
-    )
-    return unreachable_period.began_at < end and not is_over_before
 
 
 def _decide_state_after_interruption(
@@ -265,14 +250,13 @@ def _decide_state_after_interruption(
     return replace(decision, interruption=decision.interruption or unheard)
 
 
-_EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _build_down_decision(problem: HeartbeatProblem, since: datetime) -> HeartbeatDecision:
+def _build_down_decision(
+    problem: HeartbeatProblem, since: datetime, due_at: datetime
+) -> HeartbeatDecision:
     return HeartbeatDecision(
         state=HeartbeatState.DOWN,
         action=AlertAction.OPEN,
-        due_at=None,
+        due_at=due_at,
         problem=problem,
         since=since,
     )
@@ -290,19 +274,11 @@ def get_next_due_time(facts: HeartbeatFacts) -> tuple[datetime | None, Heartbeat
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
         missed = facts.schedule.get_due_time(facts.counted_from)
-    if facts.started_at is not None:
-        unfinished = facts.schedule.get_run_deadline(facts.started_at)
+    if facts.started_at is not None and facts.schedule.grace:
+        unfinished = facts.started_at + facts.schedule.grace
     if unfinished is not None and (missed is None or unfinished < missed):
         return unfinished, HeartbeatProblem.UNFINISHED
     return missed, HeartbeatProblem.MISSED
-
-
-def get_displayed_state(
-    state: HeartbeatState, expected_at: datetime | None, now: datetime
-) -> HeartbeatState:
-    """Return the state for display, which is LATE if the heartbeat is UP and a ping is overdue."""
-    is_late = state is HeartbeatState.UP and expected_at is not None and expected_at < now
-    return HeartbeatState.LATE if is_late else state
 
 
 def convert_to_unix_ms(moment: datetime) -> int:

@@ -48,14 +48,10 @@ _DURATION_SCHEMA = WithJsonSchema(
 _GivenDuration = Annotated[Duration, _DURATION_SCHEMA]
 
 
-def _convert_to_seconds(length: timedelta) -> int:
-    return int(length.total_seconds())
-
-
 #: Duration that is serialized as a number of seconds.
 _Seconds = Annotated[
     timedelta,
-    PlainSerializer(_convert_to_seconds, return_type=int),
+    PlainSerializer(lambda length: int(length.total_seconds()), return_type=int),
     WithJsonSchema({"type": "integer"}),
 ]
 _PingKindName = Annotated[str, describe_choices(*(each.value for each in PingKind))]
@@ -172,10 +168,6 @@ class HeartbeatUrl(SecretResource):
     previous_url_expires_at: Time | None
 
 
-def _decode_body(body: bytes | None) -> str:
-    return (body or b"").decode(errors="replace")
-
-
 class HeartbeatPing(Resource):
     """A ping in the log of a heartbeat."""
 
@@ -189,5 +181,5 @@ class HeartbeatPing(Resource):
     remote_address: str
     user_agent: str
     body_size: int
-    body: Annotated[str, BeforeValidator(_decode_body)]
+    body: Annotated[str, BeforeValidator(lambda stored: (stored or b"").decode(errors="replace"))]
     body_truncated: bool

@@ -6,6 +6,7 @@ from sqlalchemy import delete, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import AccessMethod, UnitOfWork
+from domain.alerts.handling.assignments import get_assignee_username
 from domain.alerts.listing.queries import ALERT_LIST_QUERY, AlertListRow, build_alert_list_row
 from domain.alerts.listing.sort_orders import parse_sort_cursor
 from domain.alerts.listing.types import Alert as ShownAlert
@@ -15,12 +16,7 @@ from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.base import ListPage
 from domain.incidents import listing
-from domain.incidents.changes import (
-    change_incident_status,
-    edit_incident,
-    get_assignee_usernames,
-    set_assignees,
-)
+from domain.incidents.changes import change_incident_status, edit_incident, set_assignees
 from domain.incidents.links import (
     LinkedAlert,
     check_not_in_open_incident,
@@ -37,7 +33,6 @@ from domain.incidents.listing import (
     IncidentFilter,
     IncidentSlice,
     build_incident_resources,
-    get_incident_id,
     get_incident_row,
     lock_incident,
 )
@@ -97,8 +92,14 @@ def list_incidents_of_alert(
     work: UnitOfWork, project: ProjectView, alert_id: int
 ) -> list[Incident]:
     """Return the ten newest incidents that contain an alert."""
-    rows = listing.find_incidents_of_alert(alert_id, session=work.session)
-    return _build_resources(work, project, rows)
+    containing = select(IncidentAlert.incident_id).where(IncidentAlert.alert_id == alert_id)
+    newest = (
+        select(IncidentRow)
+        .where(IncidentRow.id.in_(containing))
+        .order_by(IncidentRow.id.desc())
+        .limit(10)
+    )
+    return _build_resources(work, project, work.session.scalars(newest).all())
 
 
 @read_action("incidents.show")
@@ -118,7 +119,7 @@ def list_incident_alerts_page(
 
     Raise NotFoundError if the project has no such incident.
     """
-    incident_id = get_incident_id(project.id, iid, session=work.session)
+    incident_id = get_incident_row(project.id, iid, session=work.session).id
     linked = ALERT_LIST_QUERY.join(IncidentAlert, IncidentAlert.alert_id == Alert.id).where(
         IncidentAlert.incident_id == incident_id
     )
@@ -303,7 +304,9 @@ def _resolve_assignees(
         return names and [name for name in names if name != listing.NO_ASSIGNEE]
     if body.assignees is not None:
         raise InvalidError("assignees, assignee_ids are mutually exclusive", field="assignees")
-    return get_assignee_usernames(body.assignee_ids, session=work.session)
+    # The id 0 stands for no assignee.
+    ids = filter(None, body.assignee_ids)
+    return [get_assignee_username(user_id, session=work.session) for user_id in ids]
 
 
 def _get_acting_user(work: UnitOfWork) -> EventActor | None:

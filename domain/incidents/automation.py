@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.change_feed import ChangeKind, QueuedChange
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
+from domain.alerts.listing.types import build_alert_url
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import meets_conditions
 from domain.audit.events import Event, EventKind, EventSource, store_event
@@ -35,7 +36,7 @@ from domain.incidents.links import (
     store_links,
 )
 from domain.incidents.listing import lock_incidents
-from domain.incidents.opening import IncidentComposer, open_incidents_by_rules
+from domain.incidents.opening import open_incidents_by_rules
 from domain.incidents.responders import OpenedIncident, assign_and_page_responders
 from domain.incidents.rule_engine import (
     STORM_SIZE,
@@ -59,49 +60,10 @@ from models import Alert, Incident, IncidentWaiting, Project
 _MAX_WAITING_ALERTS_PER_BATCH = 200
 
 
-def store_waiting_alerts(project_id: int, alert_ids: Collection[int], *, session: Session) -> None:
-    """Store alerts that wait for the end of a silence. Alerts that already wait are not changed."""
-    if alert_ids:
-        rows = [{"project_id": project_id, "alert_id": each} for each in sorted(alert_ids)]
-        statement = insert_into(IncidentWaiting, session=session).on_conflict_do_nothing()
-        session.execute(statement, rows)
-
-
-def delete_waiting_alerts(alert_ids: Collection[int], *, session: Session) -> None:
+def _delete_waiting_alerts(alert_ids: Collection[int], *, session: Session) -> None:
     """Delete waiting alerts that opened an incident, are resolved, or no longer match a rule."""
     if alert_ids:
         session.execute(delete_rows(IncidentWaiting).where(IncidentWaiting.alert_id.in_(alert_ids)))
-
-
-def find_waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
-    """Return the ids and paths of projects with waiting alerts, sorted by id.
-
-    Alerts of archived projects wait until the project is unarchived.
-    """
-    rows = session.execute(
-        select(Project.id, Project.path)
-        .where(
-            Project.id.in_(select(IncidentWaiting.project_id)),
-            Project.deleted_at.is_(None),
-            Project.archived_at.is_(None),
-        )
-        .order_by(Project.id)
-    )
-    return [(row.id, row.path) for row in rows]
-
-
-def find_waiting_alerts(
-    project_id: int, *, after: int, limit: int, session: Session
-) -> Sequence[tuple[int, bool]]:
-    """Return the ids of waiting alerts above `after`, and whether each alert is open."""
-    rows = session.execute(
-        select(Alert.id, Alert.status)
-        .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
-        .where(IncidentWaiting.project_id == project_id, IncidentWaiting.alert_id > after)
-        .order_by(IncidentWaiting.alert_id)
-        .limit(limit)
-    )
-    return [(row.id, row.status in OPEN_ALERTS) for row in rows]
 
 
 #: Kinds of changes after which an alert may open an incident. Acknowledgements have no effect.
@@ -116,9 +78,7 @@ class IncidentContext:
     session: Session
     now: datetime
     reading: ParserSettings
-    #: Function that returns the URL of an alert's web page, given the project path and the alert
-    #: number.
-    alert_url: Callable[[str, int], str]
+    base_url: str
     paging: PagingSettings
 
 
@@ -140,13 +100,7 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
     for project_id, path in projects:
         incidents = _LockedProjectIncidents(project_id, path, context)
         opened += incidents.process_changes(by_project[project_id])
-    _page_responders(opened, context)
-
-
-def _page_responders(opened_incidents: Sequence[OpenedIncident], context: IncidentContext) -> None:
-    assign_and_page_responders(
-        opened_incidents, context.paging, session=context.session, now=context.now
-    )
+    assign_and_page_responders(opened, context.paging, session=context.session, now=context.now)
 
 
 def open_incidents_for_waiting_alerts(
@@ -154,15 +108,28 @@ def open_incidents_for_waiting_alerts(
 ) -> None:
     """Open incidents for alerts that waited for the end of a silence or maintenance window.
 
-    `commit_batch` is called after each batch, and must commit.
+    Alerts of archived projects wait until the project is unarchived. `commit_batch` is called after
+    each batch, and must commit.
     """
-    for project_id, path in find_waiting_projects(session=context.session):
+    session = context.session
+    projects = session.execute(
+        select(Project.id, Project.path)
+        .where(
+            Project.id.in_(select(IncidentWaiting.project_id)),
+            Project.deleted_at.is_(None),
+            Project.archived_at.is_(None),
+        )
+        .order_by(Project.id)
+    ).all()
+    for project_id, path in projects:
         last: int | None = 0
         while last is not None:
-            lock_incidents(project_id, session=context.session)
+            lock_incidents(project_id, session=session)
             batch = _LockedProjectIncidents(project_id, path, context)
             last = batch.process_waiting_alerts(after=last)
-            _page_responders(batch.opened, context)
+            assign_and_page_responders(
+                batch.opened, context.paging, session=session, now=context.now
+            )
             commit_batch()
 
 
@@ -181,38 +148,42 @@ class _LockedProjectIncidents:
         known = [change for change in changes if change.kind in _FIRING_KINDS | _RECOVERY_KINDS]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING_KINDS):
+            group = list(some)
+            ids = [change.alert_id for change in group]
             if is_firing:
-                self._process_firing_changes(list(some))
-            else:
-                self._close_incidents([change.alert_id for change in some])
+                raised = {each.alert_id for each in group if each.kind is ChangeKind.RAISED}
+                self._process_firing_alerts(ids, raised=raised)
+                continue
+            for incident in close_recovered_incidents(
+                self.id, ids, session=self.session, now=self.context.now
+            ):
+                details = {"status": "resolved", "by": "alerts"}
+                self._record_event(EventKind.INCIDENT_CHANGED, incident, details)
         return self.opened
 
     def process_waiting_alerts(self, *, after: int) -> int | None:
         """Process some waiting alerts above an id, and return the last id, or None at the end."""
-        found = find_waiting_alerts(
-            self.id, after=after, limit=_MAX_WAITING_ALERTS_PER_BATCH, session=self.session
-        )
+        found = self.session.execute(
+            select(Alert.id, Alert.status)
+            .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
+            .where(IncidentWaiting.project_id == self.id, IncidentWaiting.alert_id > after)
+            .order_by(IncidentWaiting.alert_id)
+            .limit(_MAX_WAITING_ALERTS_PER_BATCH)
+        ).all()
         if not found:
             return None
-        self._lock_alerts([alert_id for alert_id, _ in found])
-        delete_waiting_alerts(
-            [alert_id for alert_id, is_open in found if not is_open], session=self.session
-        )
-        self._process_firing_alerts([alert_id for alert_id, is_open in found if is_open], raised=())
-        return found[-1][0]
+        self._lock_alerts([row.id for row in found])
+        still_open = [row.id for row in found if row.status in OPEN_ALERTS]
+        closed = {row.id for row in found} - set(still_open)
+        _delete_waiting_alerts(closed, session=self.session)
+        self._process_firing_alerts(still_open, raised=())
+        last: int = found[-1].id
+        return last
 
     def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
         """Lock the alerts to link, in the same order as status changes."""
         ids = select(Alert.id).where(Alert.id.in_(alert_ids)).order_by(Alert.id)
         self.session.execute(ids.with_for_update(read=True, key_share=True)).all()
-
-    def _close_incidents(self, alert_ids: Sequence[int]) -> None:
-        closed = close_recovered_incidents(
-            self.id, alert_ids, session=self.session, now=self.context.now
-        )
-        for incident in closed:
-            details = {"status": "resolved", "by": "alerts"}
-            self._record_event(EventKind.INCIDENT_CHANGED, incident, details)
 
     def _record_event(
         self, kind: EventKind, incident: Incident, details: Mapping[str, object]
@@ -220,10 +191,6 @@ class _LockedProjectIncidents:
         about = {"project": self.path, "iid": incident.iid, **details}
         event = Event(kind=kind, subject=incident.title, details=about)
         store_event(event, EventSource(), session=self.session, now=self.context.now)
-
-    def _process_firing_changes(self, changes: Sequence[QueuedChange]) -> None:
-        raised = {change.alert_id for change in changes if change.kind is ChangeKind.RAISED}
-        self._process_firing_alerts([change.alert_id for change in changes], raised=raised)
 
     def _process_firing_alerts(self, alert_ids: Sequence[int], *, raised: Collection[int]) -> None:
         firing = self._find_firing_alerts(alert_ids, raised)
@@ -249,8 +216,12 @@ class _LockedProjectIncidents:
         by_id = {row.id: row for row in rows}
         linked = find_open_incidents_of_alerts(by_id, session=self.session)
         rules, waiting = self._find_rules([each for each in by_id if each not in linked])
-        delete_waiting_alerts(by_id.keys() - waiting, session=self.session)
-        store_waiting_alerts(self.id, waiting, session=self.session)
+        _delete_waiting_alerts(by_id.keys() - waiting, session=self.session)
+        if waiting:
+            held = [{"project_id": self.id, "alert_id": each} for each in sorted(waiting)]
+            # Alerts that already wait are not changed.
+            statement = insert_into(IncidentWaiting, session=self.session).on_conflict_do_nothing()
+            self.session.execute(statement, held)
         return [
             FiringAlert(
                 alert=LinkedAlert(alert_id, by_id[alert_id].iid, by_id[alert_id].fingerprint),
@@ -301,10 +272,8 @@ class _LockedProjectIncidents:
             openings,
             session=self.session,
             now=self.context.now,
-            composer=IncidentComposer(
-                reading=self.context.reading,
-                alert_url=lambda iid: self.context.alert_url(self.path, iid),
-            ),
+            reading=self.context.reading,
+            alert_url=lambda iid: build_alert_url(self.path, iid, self.context.base_url),
         )
         for incident, opening in zip(opened, openings, strict=True):
             alerts = [alert.iid for alert in opening.alerts[:MAX_LISTED_ALERTS]]

@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.users import UserView
-from domain.alerts.handling.assignments import get_assignable_user, get_assignee_username
+from domain.alerts.handling.assignments import get_assignable_user
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
-from domain.audit.events import EventActor
+from domain.audit.events import EventActor, EventKind
 from domain.core.errors import InvalidError
 from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
 from domain.incidents.links import (
@@ -19,6 +19,7 @@ from domain.incidents.links import (
     release_fingerprints,
     remove_follower_if_unneeded,
 )
+from domain.incidents.listing import lock_incidents
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
 from domain.incidents.types import (
     MAX_URGENCY,
@@ -30,6 +31,13 @@ from domain.incidents.types import (
     convert_to_urgency,
     validate_incident_description,
     validate_incident_title,
+)
+from domain.paging.notifications.acknowledging import (
+    VIA_MESSAGE_LINK,
+    AcknowledgementLink,
+    LinkSelection,
+    acknowledge_alerts,
+    find_selected_subjects,
 )
 from domain.paging.notifications.page_targets import SubjectKind
 from domain.paging.notifications.paging import cancel_pages, release_critical_pages
@@ -44,8 +52,6 @@ _FOLLOWING_ALERT_STATUSES: dict[str, Sequence[str]] = {
     _RESOLVED: OPEN_ALERTS,
 }
 MAX_ASSIGNEES = 20
-#: Statuses in which no other user needs to respond to an incident.
-_ANSWERED_STATUSES = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
 def change_incident_status(
@@ -77,12 +83,12 @@ def change_incident_status(
             now=now,
         )
     session.flush()
-    if status in _ANSWERED_STATUSES:
-        is_over = status == _RESOLVED
+    if status != IncidentStatus.TRIGGERED.value:
+        # No other user needs to respond to the incident.
         cancel_pages(
             [incident.id],
             subject_kind=SubjectKind.INCIDENT,
-            keeps_asked=not is_over,
+            keeps_asked=status != _RESOLVED,
             session=session,
             now=now,
         )
@@ -104,6 +110,33 @@ def _set_status(incident: Incident, status: str, *, now: datetime) -> None:
         incident.acknowledged_at = now
     elif status == IncidentStatus.TRIGGERED.value:
         incident.acknowledged_at = None
+
+
+def acknowledge_by_link(
+    work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection
+) -> int:
+    """Acknowledge the selected items of a link that are still triggered, and return their number.
+
+    Raise ForbiddenError or InvalidError like `find_selected_subjects`.
+    """
+    found = find_selected_subjects(work, link, selection)
+    by_project = found.get_ids_of_kind(SubjectKind.INCIDENT)
+    for project_id in by_project:
+        lock_incidents(project_id, session=work.session)
+    own = work.with_actor(found.user.id or 0, found.user.name)
+    status, done = IncidentStatus.ACKNOWLEDGED.value, 0
+    for project_id, ids in by_project.items():
+        waiting = select(Incident).where(
+            Incident.id.in_(ids), Incident.status == IncidentStatus.TRIGGERED.value
+        )
+        again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
+        for row in work.session.scalars(again).all():
+            change_incident_status(work, row, status, actor=found.user, via=VIA_MESSAGE_LINK)
+            about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
+            own.record_audit_event(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
+            done += 1
+    work.session.flush()
+    return done + acknowledge_alerts(work, found)
 
 
 def close_recovered_incidents(
@@ -181,33 +214,28 @@ def release_pages_if_critical(
 
 
 def _apply_changes(incident: Incident, change: IncidentChange) -> Iterator[NewTimelineEntry]:
+    def build_entry(kind: EntryKind, **details: object) -> NewTimelineEntry:
+        return NewTimelineEntry(incident_id=incident.id, kind=kind, details=details)
+
     title = incident.title if change.title is None else validate_incident_title(change.title)
     if title != incident.title:
-        details = {"old": incident.title, "new": title}
+        yield build_entry(EntryKind.TITLE, old=incident.title, new=title)
         incident.title = title
-        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.TITLE, details=details)
-    description = (
-        incident.description
-        if change.description is None
-        else validate_incident_description(change.description)
-    )
+    description = incident.description
+    if change.description is not None:
+        description = validate_incident_description(change.description)
     if description != incident.description:
+        yield build_entry(EntryKind.DESCRIPTION)
         incident.description = description
-        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.DESCRIPTION)
     if change.severity is not None and convert_to_urgency(change.severity) != incident.urgency:
         yield change_incident_severity(incident, convert_to_urgency(change.severity))
-    closes = change.close_when_resolved
+    closes, quiets = change.close_when_resolved, change.quiet_alerts
     if closes is not None and closes != incident.closes_when_resolved:
+        yield build_entry(EntryKind.CLOSING, new=closes)
         incident.closes_when_resolved = closes
-        yield NewTimelineEntry(
-            incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes}
-        )
-    quiets = change.quiet_alerts
     if quiets is not None and quiets != incident.quiets_alerts:
+        yield build_entry(EntryKind.QUIET, new=quiets)
         incident.quiets_alerts = quiets
-        yield NewTimelineEntry(
-            incident_id=incident.id, kind=EntryKind.QUIET, details={"new": quiets}
-        )
 
 
 def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEntry:
@@ -215,14 +243,6 @@ def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEnt
     old, incident.urgency = incident.urgency, urgency
     details = {"old": convert_to_severity(old).value, "new": convert_to_severity(urgency).value}
     return NewTimelineEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
-
-
-def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign. The id 0, which stands for no assignee, is omitted.
-
-    Raise InvalidError if an id is unknown.
-    """
-    return tuple(get_assignee_username(user_id, session=session) for user_id in user_ids if user_id)
 
 
 def set_assignees(

@@ -6,7 +6,7 @@ of alerts work in the same way.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -190,13 +190,8 @@ def _build_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement
     yield project == incident_filter.project_id
     if incident_filter.severity is not None:
         yield IncidentRow.urgency == convert_to_urgency(incident_filter.severity)
-    yield from _build_named_conditions(incident_filter)
     if incident_filter.matches is not None:
         yield incident_filter.matches.condition
-
-
-def _build_named_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions for the assignee and the alert."""
     if incident_filter.ids is not None:
         yield IncidentRow.id.in_(incident_filter.ids)
     if incident_filter.assignee == NO_ASSIGNEE:
@@ -253,20 +248,6 @@ def count_by_status(incident_filter: IncidentFilter, *, session: Session) -> dic
     return dict(session.execute(union_all(*counts)).all())
 
 
-def find_incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentRow]:
-    """Return the ten newest incidents that contain an alert."""
-    return session.scalars(
-        select(IncidentRow)
-        .where(
-            IncidentRow.id.in_(
-                select(IncidentAlert.incident_id).where(IncidentAlert.alert_id == alert_id)
-            )
-        )
-        .order_by(IncidentRow.id.desc())
-        .limit(10)
-    ).all()
-
-
 def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
     """Lock the incidents of a project until the end of the transaction, and return their counter.
 
@@ -292,19 +273,6 @@ def lock_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow
     return get_incident_row(project_id, iid, session=session)
 
 
-def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the database id of an incident.
-
-    Raise NotFoundError if there is no such incident.
-    """
-    found = session.scalar(
-        select(IncidentRow.id).where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
-    )
-    if found is None:
-        raise _build_not_found_error(iid)
-    return found
-
-
 def get_incident_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
     """Return the database row of an incident.
 
@@ -316,12 +284,8 @@ def get_incident_row(project_id: int, iid: int, *, session: Session) -> Incident
         .execution_options(populate_existing=True)
     ).one_or_none()
     if found is None:
-        raise _build_not_found_error(iid)
+        raise NotFoundError(f"Incident {iid} not found in this project.")
     return found
-
-
-def _build_not_found_error(iid: int) -> NotFoundError:
-    return NotFoundError(f"Incident {iid} not found in this project.")
 
 
 def build_incident_resources(
@@ -332,7 +296,15 @@ def build_incident_resources(
     `url` is the URL of the list, without a trailing slash.
     """
     session.flush()
-    assignees = _find_assignees([row.id for row in rows], session=session)
+    assignees: dict[int, list[IncidentPerson]] = defaultdict(list)
+    assigned = session.execute(
+        select(IncidentAssignee.incident_id, User.id, User.username)
+        .join(User, User.id == IncidentAssignee.user_id)
+        .where(IncidentAssignee.incident_id.in_([row.id for row in rows]))
+        .order_by(User.username_key, User.id)
+    )
+    for incident_id, user_id, username in assigned:
+        assignees[incident_id].append(IncidentPerson(id=user_id, username=username))
     alerts = _find_alert_numbers(rows, session=session)
     shown = []
     for row in rows:
@@ -351,32 +323,20 @@ def build_incident_resources(
     return shown
 
 
-def _find_assignees(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:
-    found: dict[int, list[IncidentPerson]] = defaultdict(list)
-    rows = session.execute(
-        select(IncidentAssignee.incident_id, User.id, User.username)
-        .join(User, User.id == IncidentAssignee.user_id)
-        .where(IncidentAssignee.incident_id.in_(ids))
-        .order_by(User.username_key, User.id)
-    )
-    for incident_id, user_id, username in rows:
-        found[incident_id].append(IncidentPerson(id=user_id, username=username))
-    return found
-
-
 def _find_alert_numbers(
     rows: Sequence[IncidentRow], *, session: Session
 ) -> Mapping[int, list[int]]:
     """Return the numbers of linked alerts. Incidents with many alerts are queried separately."""
     found: dict[int, list[int]] = defaultdict(list)
-    small = [row.id for row in rows if 0 < row.alerts <= MAX_LISTED_ALERTS]
-    statements = (
-        [_build_alert_numbers_query().where(IncidentAlert.incident_id.in_(small))] if small else []
+    numbers = (
+        select(IncidentAlert.incident_id, Alert.iid)
+        .join(Alert, Alert.id == IncidentAlert.alert_id)
+        .order_by(IncidentAlert.alert_id)
     )
+    small = [row.id for row in rows if 0 < row.alerts <= MAX_LISTED_ALERTS]
+    statements = [numbers.where(IncidentAlert.incident_id.in_(small))] if small else []
     statements += [
-        _build_alert_numbers_query()
-        .where(IncidentAlert.incident_id == row.id)
-        .limit(MAX_LISTED_ALERTS)
+        numbers.where(IncidentAlert.incident_id == row.id).limit(MAX_LISTED_ALERTS)
         for row in rows
         if row.alerts > MAX_LISTED_ALERTS
     ]
@@ -384,14 +344,6 @@ def _find_alert_numbers(
         for incident_id, iid in session.execute(statement):
             found[incident_id].append(iid)
     return found
-
-
-def _build_alert_numbers_query() -> Select[int, int]:
-    return (
-        select(IncidentAlert.incident_id, Alert.iid)
-        .join(Alert, Alert.id == IncidentAlert.alert_id)
-        .order_by(IncidentAlert.alert_id)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -456,7 +408,6 @@ def list_incidents_by_number(
 ) -> tuple[FoundIncident, ...]:
     """Return up to `most` incidents with a number in several projects, newest first."""
     ids = find_ids_by_number(number, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
-    rows = session.execute(
-        _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most])).order_by(IncidentRow.id.desc())
-    )
+    found = _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most]))
+    rows = session.execute(found.order_by(IncidentRow.id.desc()))
     return tuple(FoundIncident(**row) for row in rows.mappings())

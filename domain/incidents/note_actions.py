@@ -12,7 +12,7 @@ from domain.access.roles import Role
 from domain.audit.events import EventActor, EventKind
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.types.base import ListPage, get_column_values
-from domain.incidents.listing import get_incident_id, get_incident_row
+from domain.incidents.listing import get_incident_row
 from domain.incidents.timeline import (
     NewTimelineEntry,
     TimelineEntry,
@@ -46,7 +46,7 @@ def list_notes(
     Raise NotFoundError if the project has no such incident.
     """
     page = list_timeline_entries(
-        get_incident_id(project.id, iid, session=work.session),
+        get_incident_row(project.id, iid, session=work.session).id,
         query.requested_part,
         shows_internal=can_see_internal_comments(project),
         entry_filter=query.activity_filter,
@@ -77,7 +77,7 @@ def create_note(
     note = validate_comment(new.body)
     _check_internal_allowed(project, new)
     entry = NewTimelineEntry(
-        incident_id=get_incident_id(project.id, iid, session=work.session),
+        incident_id=get_incident_row(project.id, iid, session=work.session).id,
         kind=EntryKind.NOTE,
         text=note,
         is_internal=bool(new.is_internal),
@@ -131,7 +131,7 @@ def _check_internal_allowed(
 
 
 def _get_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> NoteRow:
-    incident_id = get_incident_id(project.id, iid, session=work.session)
+    incident_id = get_incident_row(project.id, iid, session=work.session).id
     row = work.session.scalar(
         select(NoteRow).where(NoteRow.incident_id == incident_id, NoteRow.id == note_id)
     )

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS, get_format
+from domain.alerts.listing.types import build_alert_url
 from domain.alerts.reading.incoming import (
     MissingAttributesError,
     NoValidItemError,
@@ -82,19 +83,18 @@ def find_alert_reports(
     """
     alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
     markdown = _find_markdown_description(alerts, session=session, parser_settings=parser_settings)
-    return {alert.id: _build_report(alert, markdown.get(alert.id)) for alert in alerts}
-
-
-def _build_report(alert: Alert, markdown: str | None) -> AlertReport:
-    return AlertReport(
-        **get_column_values(alert, AlertReport)
-        | {
-            "severity": _SEVERITIES[alert.severity],
-            "hosts": tuple(alert.hosts.split("\n")) if alert.hosts else (),
-            "query": alert.query or None,
-        },
-        markdown=markdown,
-    )
+    return {
+        alert.id: AlertReport(
+            **get_column_values(alert, AlertReport)
+            | {
+                "severity": _SEVERITIES[alert.severity],
+                "hosts": tuple(alert.hosts.split("\n")) if alert.hosts else (),
+                "query": alert.query or None,
+            },
+            markdown=markdown.get(alert.id),
+        )
+        for alert in alerts
+    }
 
 
 def _find_markdown_description(
@@ -143,11 +143,6 @@ _LINE_BREAK = "  \n"
 _HORIZONTAL_RULE = "\n\n---\n\n"
 
 
-def compose_incident_title(report: AlertReport, iid: int) -> str:
-    """Return the title of a new incident with the given number."""
-    return f"New: Incident {iid}" if report.title == _DEFAULT_ALERT_TITLE else report.title
-
-
 def compose_incident_description(report: AlertReport, alert_url: str) -> str:
     """Return a description that contains the alert's main fields and its sender's Markdown."""
     summary = _LINE_BREAK.join(_compose_lines(report, alert_url))
@@ -182,15 +177,12 @@ def _format_time(moment: datetime) -> str:
 def escape_markdown(text: str) -> str:
     """Escape plain text for Markdown."""
     text = _INLINE_SYNTAX.sub(r"\\\g<0>", text.strip())
-    text = _BLOCK_SYNTAX.sub(_escape_block_syntax, text)
+    text = _BLOCK_SYNTAX.sub(
+        lambda found: f"{found[0]}\\" if found[2].isdigit() else f"{found[1]}\\{found[2]}", text
+    )
     # Keep line breaks, but remove blank lines, which would end the list of fields.
     lines = (line.strip() for line in text.splitlines())
     return _LINE_BREAK.join(line for line in lines if line)
-
-
-def _escape_block_syntax(match: re.Match[str]) -> str:
-    mark = match[2]
-    return f"{match[1]}{mark}\\" if mark.isdigit() else f"{match[1]}\\{mark}"
 
 
 def _format_code_span(text: str) -> str:
@@ -199,18 +191,6 @@ def _format_code_span(text: str) -> str:
     fence = "`" * (max((len(found) for found in _BACKTICKS.findall(inner)), default=0) + 1)
     padding = " " if inner.startswith("`") or inner.endswith("`") else ""
     return f"{fence}{padding}{inner}{padding}{fence}"
-
-
-#: Function that returns the URL of an alert's web page, given the alert number.
-AlertUrlBuilder = Callable[[int], str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class IncidentComposer:
-    """The dependencies for composing an incident from an alert."""
-
-    reading: ParserSettings
-    alert_url: AlertUrlBuilder
 
 
 def open_incident(
@@ -227,48 +207,55 @@ def open_incident(
     check_not_in_open_incident(alerts, session=session)
     counter.last_iid += 1
     if alerts:
-        url = f"{work.settings.base_url}/{project.path}/-/alerts"
-        reading = work.policy(ParserSettings)
-        composer = IncidentComposer(reading=reading, alert_url=lambda iid: f"{url}/{iid}")
-        first = next(alert.id for alert in alerts if alert.iid == new_incident.alerts[0])
-        reports = find_alert_reports([first], session=session, parser_settings=reading)
-        new_incident = _fill_omitted_fields(
-            new_incident, reports[first], counter.last_iid, composer
+        first = next(alert for alert in alerts if alert.iid == new_incident.alerts[0])
+        reports = find_alert_reports(
+            [first.id], session=session, parser_settings=work.policy(ParserSettings)
         )
+        url = build_alert_url(project.path, first.iid, work.settings.base_url)
+        new_incident = _fill_omitted_fields(new_incident, reports[first.id], counter.last_iid, url)
     row = _build_row(project.id, counter.last_iid, new_incident, actor=actor, now=now)
-    _store_incident(work, row, alerts, actor=actor)
+    _store_incidents([(row, alerts, {})], actor=actor, session=session, now=now)
     return row
 
 
-def _store_incident(
-    work: UnitOfWork, row: Incident, alerts: Sequence[LinkedAlert], *, actor: EventActor | None
+def _store_incidents(
+    opened: Sequence[tuple[Incident, Sequence[LinkedAlert], Mapping[str, str]]],
+    *,
+    actor: EventActor | None,
+    session: Session,
+    now: datetime,
 ) -> None:
-    session = work.session
-    row.alerts = len(alerts)
-    session.add(row)
-    session.flush()  # The flush assigns the id.
-    if alerts:
-        store_links({row.id: alerts}, session=session)
-        claim_fingerprints({row.id: alerts}, row.project_id, session=session)
-    details = build_alert_details([alert.iid for alert in alerts])
-    entry = NewTimelineEntry(incident_id=row.id, kind=EntryKind.OPENED, details=details)
-    add_timeline_entries([entry], actor=actor, session=session, now=work.now)
+    """Store incidents of a project with their alerts, and the details of their first entry."""
+    for row, alerts, _ in opened:
+        row.alerts = len(alerts)
+        session.add(row)
+    session.flush()  # The flush assigns the ids.
+    links = {row.id: alerts for row, alerts, _ in opened if alerts}
+    if links:
+        store_links(links, session=session)
+        claim_fingerprints(links, opened[0][0].project_id, session=session)
+    entries = [
+        NewTimelineEntry(
+            incident_id=row.id,
+            kind=EntryKind.OPENED,
+            details={**details, **build_alert_details([alert.iid for alert in alerts])},
+        )
+        for row, alerts, details in opened
+    ]
+    add_timeline_entries(entries, actor=actor, session=session, now=now)
 
 
 def _fill_omitted_fields(
-    new_incident: NewIncident, report: AlertReport, iid: int, composer: IncidentComposer
+    new_incident: NewIncident, report: AlertReport, iid: int, alert_url: str
 ) -> NewIncident:
     """Return the incident with omitted fields set from an alert."""
-    description = new_incident.description
+    title, description = new_incident.title, new_incident.description
+    if title is None:
+        title = f"New: Incident {iid}" if report.title == _DEFAULT_ALERT_TITLE else report.title
     if description is None:
-        description = compose_incident_description(report, composer.alert_url(report.iid))
-    composed = {
-        "title": compose_incident_title(report, iid)
-        if new_incident.title is None
-        else new_incident.title,
-        "description": description,
-        "severity": new_incident.severity or report.severity,
-    }
+        description = compose_incident_description(report, alert_url)
+    severity = new_incident.severity or report.severity
+    composed = {"title": title, "description": description, "severity": severity}
     return new_incident.model_copy(update=composed)
 
 
@@ -298,65 +285,35 @@ def open_incidents_by_rules(
     project_id: int,
     openings: Sequence[PlannedIncident],
     *,
+    reading: ParserSettings,
+    alert_url: Callable[[int], str],
     session: Session,
     now: datetime,
-    composer: IncidentComposer,
 ) -> list[Incident]:
     """Store the incidents that rules open, with a fixed number of statements.
 
-    The caller must have locked the incidents of the project.
+    `alert_url` returns the URL of an alert's page. The caller must have locked the incidents of the
+    project.
     """
     if not openings:
         return []
     counter = lock_incidents(project_id, session=session)
     firsts = [opening.alerts[0].id for opening in openings]
-    reports = find_alert_reports(firsts, session=session, parser_settings=composer.reading)
-    rows = [
-        _build_row_for_rule(project_id, iid, opening, reports[opening.alerts[0].id], composer, now)
-        for iid, opening in enumerate(openings, counter.last_iid + 1)
-    ]
+    reports = find_alert_reports(firsts, session=session, parser_settings=reading)
+    rows = []
+    for iid, opening in enumerate(openings, counter.last_iid + 1):
+        rule, report = opening.rule, reports[opening.alerts[0].id]
+        new = NewIncident(
+            close_when_resolved=rule.closes_when_resolved, quiet_alerts=rule.quiets_alerts
+        )
+        filled = _fill_omitted_fields(new, report, iid, alert_url(report.iid))
+        row = _build_row(project_id, iid, filled, actor=None, now=now)
+        row.urgency, row.rule_id = opening.urgency, rule.id
+        rows.append(row)
     counter.last_iid += len(openings)
-    session.add_all(rows)
-    session.flush()  # The flush assigns the ids.
-    links: dict[int, Sequence[LinkedAlert]] = {
-        row.id: opening.alerts for row, opening in zip(rows, openings, strict=True)
-    }
-    store_links(links, session=session)
-    claim_fingerprints(links, project_id, session=session)
-    add_timeline_entries(
-        [
-            NewTimelineEntry(
-                incident_id=row.id,
-                kind=EntryKind.OPENED,
-                details={
-                    "rule": opening.rule.name,
-                    **build_alert_details([alert.iid for alert in opening.alerts]),
-                },
-            )
-            for row, opening in zip(rows, openings, strict=True)
-        ],
-        actor=None,
-        session=session,
-        now=now,
-    )
+    opened = [
+        (row, opening.alerts, {"rule": opening.rule.name})
+        for row, opening in zip(rows, openings, strict=True)
+    ]
+    _store_incidents(opened, actor=None, session=session, now=now)
     return rows
-
-
-def _build_row_for_rule(
-    project_id: int,
-    iid: int,
-    opening: PlannedIncident,
-    report: AlertReport,
-    composer: IncidentComposer,
-    now: datetime,
-) -> Incident:
-    rule = opening.rule
-    new = NewIncident(
-        close_when_resolved=rule.closes_when_resolved, quiet_alerts=rule.quiets_alerts
-    )
-    row = _build_row(
-        project_id, iid, _fill_omitted_fields(new, report, iid, composer), actor=None, now=now
-    )
-    row.urgency, row.rule_id = opening.urgency, rule.id
-    row.alerts = len(opening.alerts)
-    return row

@@ -11,7 +11,7 @@ from domain.audit.events import EventActor
 from domain.core.clock import DOUBLE_SUBMISSION_WINDOW
 from domain.incidents.timeline import NewTimelineEntry, TimelineEntry, add_timeline_entries
 from domain.incidents.types import MAX_URGENCY, EntryKind
-from domain.paging.notifications.manual_paging import check_reachable
+from domain.paging.notifications.batching import check_reachable
 from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
 from domain.paging.notifications.policy import PageReason
 from domain.projects.views import ProjectView

@@ -5,7 +5,7 @@ alerts continue independently. If no responder is paged, maintainers are notifie
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,7 +25,7 @@ from domain.paging.escalations.maintainer_notices import (
     notify_of_paging_failure,
 )
 from domain.paging.escalations.policies import find_target_names
-from domain.paging.escalations.recipients import RecipientLookup, StepRecipients, load_recipients
+from domain.paging.escalations.recipients import StepRecipients, load_recipients
 from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.escalations.types import EscalationTarget
 from domain.paging.notifications.batching import UserReachability
@@ -134,9 +134,13 @@ def assign_and_page_responders(
     for each, step in calls:
         wanted[each.key].add(EscalationPlan((step,)))
     recipients = load_recipients(wanted, sends_mail=policy.sends_mail, session=session, now=now)
-    able = _find_assignable_users(
-        recipients, {place for place, _ in wanted}, session=session, now=now
-    )
+    is_person = User.id.in_([each.id for each in recipients.names if each.kind is TargetKind.USER])
+    able = {
+        place: find_users_with_ability(
+            is_person, Ability.ADMIN_ALERTS, place, session=session, today=now.date()
+        )
+        for place in {place for place, _ in wanted}
+    }
     pages: list[NewPage] = []
     uncalled: list[OpenedIncident] = []
     for each, step in calls:
@@ -149,20 +153,6 @@ def assign_and_page_responders(
     session.flush()  # Queueing the pages reads the stored severities.
     queue_pages(pages, session=session, now=now)
     notify_of_paging_failure(uncalled, NO_RESPONDER_REACHED, policy, session=session, now=now)
-
-
-def _find_assignable_users(
-    recipients: RecipientLookup, places: Collection[Namespace], *, session: Session, now: datetime
-) -> Mapping[Namespace, Mapping[int, str]]:
-    """Return the users who can be assigned to incidents, as for manual assignments."""
-    people = [each.id for each in recipients.names if each.kind is TargetKind.USER]
-    wanted, today = User.id.in_(people), now.date()
-    return {
-        place: find_users_with_ability(
-            wanted, Ability.ADMIN_ALERTS, place, session=session, today=today
-        )
-        for place in places
-    }
 
 
 def _assign_responders(
@@ -213,22 +203,9 @@ def _build_pages(
             entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.PAGE, text=text)
             who = EventActor(id=person.id, name=person.name)
             add_timeline_entries([entry], actor=who, session=session, now=now)
-    add_timeline_entries(
-        _build_gap_entries(opened_incident, recipients), actor=None, session=session, now=now
-    )
-    return pages
-
-
-def _build_gap_entries(
-    opened_incident: OpenedIncident, recipients: StepRecipients
-) -> Iterator[NewTimelineEntry]:
-    if recipients.gaps or not recipients.user_ids:
+    if recipients.gaps or not people:
         reasons = list(dict.fromkeys(recipients.gaps)) or ["none of its responders can be paged"]
-        details = {
-            "rule": opened_incident.rule.name,
-            "reasons": reasons,
-            "nobody": not recipients.user_ids,
-        }
-        yield NewTimelineEntry(
-            incident_id=opened_incident.incident.id, kind=EntryKind.UNPAGED, details=details
-        )
+        details = {"rule": rule, "reasons": reasons, "nobody": not people}
+        entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.UNPAGED, details=details)
+        add_timeline_entries([entry], actor=None, session=session, now=now)
+    return pages

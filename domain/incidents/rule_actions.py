@@ -65,7 +65,7 @@ def show_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> IncidentR
     """
     row = work.session.execute(_build_rules_query(project).where(RuleRow.id == rule_id)).first()
     if row is None:
-        raise _build_not_found_error(rule_id)
+        raise NotFoundError(f"Incident rule {rule_id} not found in this project.")
     return _build_resources(work, [row])[0]
 
 
@@ -110,8 +110,9 @@ def change_rule(
     if "responders" in change.given_values:
         present = find_responder_targets([rule_id], session=work.session)
         called = _resolve_responders(work, project, change, targets=present.get(rule_id, ()))
-    row = _lock_rule(work, project, rule_id)
+    lock_incidents(project.id, session=work.session)
     before = {**dict(show_rule(work, project, rule_id)), "responders": ()}
+    row = work.session.get_one(RuleRow, rule_id)
     wanted = NewIncidentRule.model_validate({**before, **change.given_values})
     _store_rule(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
     return show_rule(work, project, rule_id)
@@ -123,10 +124,10 @@ def delete_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> Inciden
 
     Return the deleted rule. Raise NotFoundError if the project has no such rule.
     """
-    row = _lock_rule(work, project, rule_id)
+    lock_incidents(project.id, session=work.session)
     rule = show_rule(work, project, rule_id)
     _record_event(work, project, rule, EventKind.INCIDENT_RULE_REMOVED)
-    work.session.delete(row)
+    work.session.delete(work.session.get_one(RuleRow, rule_id))
     work.session.flush()
     remove_follower_if_unneeded(project.id, session=work.session)
     return rule
@@ -177,20 +178,6 @@ def _resolve_responders(
     found = resolve_targets(new, project, field="responders", session=work.session, today=today)
     known: dict[AnyTarget, Target] = {**{each: each for each in targets}, **found}
     return tuple(dict.fromkeys(known[each] for each in wanted))
-
-
-def _lock_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> RuleRow:
-    lock_incidents(project.id, session=work.session)
-    row = work.session.scalar(
-        select(RuleRow).where(RuleRow.project_id == project.id, RuleRow.id == rule_id)
-    )
-    if row is None:
-        raise _build_not_found_error(rule_id)
-    return row
-
-
-def _build_not_found_error(rule_id: int) -> NotFoundError:
-    return NotFoundError(f"Incident rule {rule_id} not found in this project.")
 
 
 def _store_rule(

@@ -9,6 +9,7 @@ within STORM_TIME, further alerts join the rule's newest incident until that inc
 Therefore, the list of incidents stays readable during an alert storm.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -107,11 +108,9 @@ class IncidentPlan:
 
     openings: list[PlannedIncident] = field(default_factory=list)
     #: Alerts that join incidents, by incident id.
-    joinings: dict[int, PlannedJoin] = field(default_factory=dict)
-
-    def get_or_create_planned_join(self, incident_id: int) -> PlannedJoin:
-        """Return the mutable entry for alerts that join an incident."""
-        return self.joinings.setdefault(incident_id, PlannedJoin())
+    joinings: defaultdict[int, PlannedJoin] = field(
+        default_factory=lambda: defaultdict(PlannedJoin)
+    )
 
 
 def plan_incidents(
@@ -127,55 +126,37 @@ def plan_incidents(
     for each in alerts:
         if each.incident_id is not None:
             if each.is_raised:
-                joining = planned.get_or_create_planned_join(each.incident_id)
+                joining = planned.joinings[each.incident_id]
                 joining.urgency = max(joining.urgency, each.urgency)
             continue
         fingerprint = each.alert.fingerprint
-        holder = held.get(fingerprint) if fingerprint is not None else None
-        target = _join_incident(planned, holder, each) if holder is not None else None
-        if target is None and each.rule is not None:
+        target = held.get(fingerprint) if fingerprint is not None else None
+        if isinstance(target, PlannedIncident):
+            target.alerts.append(each.alert)
+        elif target is not None:
+            planned.joinings[target].alerts_with_held_fingerprint.append(each.alert)
+        elif each.rule is not None:
             target = _open_or_join_incident(planned, each, each.rule, states[each.rule.id])
         if target is not None and fingerprint is not None:
             held.setdefault(fingerprint, target)
     return planned
 
 
-def _join_incident(
-    incident_plan: IncidentPlan, holder: int | PlannedIncident, firing_alert: FiringAlert
-) -> int | PlannedIncident:
-    if isinstance(holder, PlannedIncident):
-        holder.alerts.append(firing_alert.alert)
-    else:
-        incident_plan.get_or_create_planned_join(holder).alerts_with_held_fingerprint.append(
-            firing_alert.alert
-        )
-    return holder
-
-
 def _open_or_join_incident(
     incident_plan: IncidentPlan, firing_alert: FiringAlert, rule: ActiveRule, state: RuleState
 ) -> int | PlannedIncident:
-    if state.count >= STORM_SIZE and state.newest is not None:
-        return _join_newest_incident(incident_plan, firing_alert, rule, state.newest)
-    opening = PlannedIncident(rule, [firing_alert.alert], firing_alert.urgency)
-    incident_plan.openings.append(opening)
-    state.count += 1
-    state.newest = opening
-    return opening
-
-
-def _join_newest_incident(
-    incident_plan: IncidentPlan,
-    firing_alert: FiringAlert,
-    rule: ActiveRule,
-    newest: int | PlannedIncident,
-) -> int | PlannedIncident:
-    if isinstance(newest, PlannedIncident):
+    newest = state.newest
+    if state.count < STORM_SIZE or newest is None:
+        newest = PlannedIncident(rule, [firing_alert.alert], firing_alert.urgency)
+        incident_plan.openings.append(newest)
+        state.count += 1
+        state.newest = newest
+    elif isinstance(newest, PlannedIncident):
         newest.alerts.append(firing_alert.alert)
         newest.urgency = max(newest.urgency, firing_alert.urgency)
-        return newest
-    joining = incident_plan.get_or_create_planned_join(newest)
-    joining.over_limit.append(firing_alert.alert)
-    joining.rule_name = rule.name
-    joining.urgency = max(joining.urgency, firing_alert.urgency)
+    else:
+        joining = incident_plan.joinings[newest]
+        joining.over_limit.append(firing_alert.alert)
+        joining.rule_name = rule.name
+        joining.urgency = max(joining.urgency, firing_alert.urgency)
     return newest

@@ -1,6 +1,9 @@
 """Actions on on-call reports and handoff notes."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -21,9 +24,12 @@ from domain.reports.comparison import (
     measure_on_call_time,
 )
 from domain.reports.handoff_drafts import build_draft, find_shift_to_hand_off
-from domain.reports.handoff_notes import build_note, find_latest_notes, select_notes
-from domain.reports.report_builder import build_on_call_report, read_all_pages
-from domain.reports.scope import find_report_scope
+from domain.reports.handoff_notes import select_notes
+from domain.reports.report_builder import (
+    build_on_call_report,
+    find_report_scope,
+    read_all_pages,
+)
 from domain.reports.types import (
     MAX_HANDOFF_NOTE_LENGTH,
     HandoverDraft,
@@ -34,6 +40,9 @@ from domain.reports.types import (
     ReportQuery,
 )
 from models import OnCallHandoverNote, OnCallSchedule
+
+#: Maximum number of notes that are shown with a schedule.
+_MAX_SHOWN_NOTES = 5
 
 
 @read_action("on_call_reports.show")
@@ -76,7 +85,8 @@ def export_report(
     """
     if kind == "md":
         report = show_report(work, holder, query)
-        return writing.format_report(report, compare_report(work, holder, query, report))
+        lines = writing.format_report(report, compare_report(work, holder, query, report))
+        return (f"{line}\n" for line in lines)
     pages = read_all_pages(work, holder, query.build_period(work.now), query.page_condition)
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
@@ -93,13 +103,11 @@ def list_handoff_notes(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: HandoverNoteQuery
 ) -> ListPage[HandoverNote]:
     """List the handoff notes of a schedule."""
-    schedule = get_schedule_row(work, holder, schedule_id)
-    here = select_notes(build_owner_match_condition(OnCallSchedule, holder)).where(
-        OnCallHandoverNote.schedule_id == schedule.id
-    )
+    here = _select_schedule_notes(holder, get_schedule_row(work, holder, schedule_id).id)
     orders = {"id": OnCallHandoverNote.id}
     return ListPage.from_listed_page(
-        fetch_list_page(here, orders, query.requested_part, session=work.session), build_note
+        fetch_list_page(here, orders, query.requested_part, session=work.session),
+        HandoverNote.model_validate,
     )
 
 
@@ -108,7 +116,9 @@ def list_latest_handoff_notes(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
 ) -> list[HandoverNote]:
     """List the latest handoff notes of a schedule, newest first."""
-    return find_latest_notes(work, holder, schedule_id)
+    here = _select_schedule_notes(holder, schedule_id)
+    newest = here.order_by(OnCallHandoverNote.id.desc()).limit(_MAX_SHOWN_NOTES)
+    return list(map(HandoverNote.model_validate, work.session.execute(newest)))
 
 
 @read_action("on_call_handover_notes.draft")
@@ -138,10 +148,7 @@ def create_handoff_note(
     if not text:
         raise InvalidError("Enter a note for the next person on call.", field="text")
     row = OnCallHandoverNote(
-        schedule_id=schedule.id,
-        user_id=work.actor.id,
-        text=text,
-        created_at=work.now,
+        schedule_id=schedule.id, user_id=work.actor.id, text=text, created_at=work.now
     )
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
@@ -173,14 +180,16 @@ def delete_handoff_note(
     return gone
 
 
+def _select_schedule_notes(holder: ProjectOrGroup, schedule_id: int) -> Select[*tuple[Any, ...]]:
+    owned = select_notes(build_owner_match_condition(OnCallSchedule, holder))
+    return owned.where(OnCallHandoverNote.schedule_id == schedule_id)
+
+
 def _get_note(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, note_id: int
 ) -> HandoverNote:
-    note = OnCallHandoverNote
-    wanted = select_notes(build_owner_match_condition(OnCallSchedule, holder)).where(
-        note.schedule_id == schedule_id, note.id == note_id
-    )
-    row = work.session.execute(wanted).one_or_none()
+    here = _select_schedule_notes(holder, schedule_id)
+    row = work.session.execute(here.where(OnCallHandoverNote.id == note_id)).one_or_none()
     if row is None:
         raise NotFoundError(f"Handoff note {note_id} not found in this schedule.")
-    return build_note(row)
+    return HandoverNote.model_validate(row)

@@ -16,8 +16,8 @@ from domain.paging.on_call.shifts import compute_balance, find_shifts_by_schedul
 from domain.projects.views import ProjectOrGroup
 from domain.reports import rows
 from domain.reports.figures import ReportFigures
+from domain.reports.report_builder import find_report_scope
 from domain.reports.rows import ReportFilter
-from domain.reports.scope import find_report_scope
 from domain.reports.types import PersonFigures, Report
 
 _DAY = timedelta(days=1)

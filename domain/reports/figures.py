@@ -6,18 +6,18 @@ stored.
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from statistics import median
 
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.core.time_zones import convert_to_local, get_zone
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.on_call.schedule_values import Period
 from domain.reports.rows import CountedAlert, CountedPage, StatusEntry
-from domain.reports.time_buckets import TimeBuckets
 from domain.reports.types import (
     AnswerKind,
     PageAnswer,
@@ -25,16 +25,14 @@ from domain.reports.types import (
     ReportTotals,
     ResponseTimes,
     TrendPoint,
+    TrendUnit,
 )
 
 #: Hours at which the night starts and ends, in the user's time zone.
 _NIGHT_START_HOUR, _NIGHT_END_HOUR = 22, 7
-_DAY = timedelta(days=1)
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _ACKNOWLEDGED = "acknowledged"
 _ANSWER_STATUSES = (_ACKNOWLEDGED, RESOLVED, "ignored")
-_UNANSWERED = PageAnswer(kind=AnswerKind.NONE, at=None, by=None, seconds=None)
-#: Answer to a page whose alert had ended before the page was queued.
-_ENDED_BEFORE_PAGE = PageAnswer(kind=AnswerKind.ENDED, at=None, by=None, seconds=None)
 
 
 def list_user_changes(alert: CountedAlert) -> list[StatusEntry]:
@@ -48,13 +46,15 @@ def find_first_answer(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
     answers = (each for each in list_user_changes(alert) if each.status in _ANSWER_STATUSES)
     answer = next((each for each in answers if each.at >= paged_at), None)
     if answer and not (ended_at and paged_at <= ended_at < answer.at):
-        seconds = _count_seconds(answer.at - paged_at)
+        seconds = int((answer.at - paged_at).total_seconds())
         kind, by = AnswerKind(answer.status), answer.by or None
         return PageAnswer(kind=kind, at=answer.at, by=by, seconds=seconds)
     if ended_at and ended_at >= paged_at:
-        seconds = _count_seconds(ended_at - paged_at)
+        seconds = int((ended_at - paged_at).total_seconds())
         return PageAnswer(kind=AnswerKind.ENDED, at=ended_at, by=None, seconds=seconds)
-    return _UNANSWERED if alert.status in OPEN_STATUSES else _ENDED_BEFORE_PAGE
+    # A closed alert had ended before the page was queued.
+    kind = AnswerKind.NONE if alert.status in OPEN_STATUSES else AnswerKind.ENDED
+    return PageAnswer(kind=kind, at=None, by=None, seconds=None)
 
 
 def _find_automatic_end(alert: CountedAlert) -> datetime | None:
@@ -74,17 +74,13 @@ def is_self_resolved(alert: CountedAlert, duration: timedelta) -> bool:
     return alert.ended_at - alert.started_at <= duration
 
 
-def _create_durations() -> "array[float]":
-    return array("d")
-
-
 @dataclass
 class _ResponseDurations:
     """Response times of alerts with the same severity, in seconds."""
 
     alerts: int = 0
-    acknowledged: "array[float]" = field(default_factory=_create_durations)
-    resolved: "array[float]" = field(default_factory=_create_durations)
+    acknowledged: "array[float]" = field(default_factory=lambda: array("d"))
+    resolved: "array[float]" = field(default_factory=lambda: array("d"))
 
     def count_alert(self, alert: CountedAlert, acknowledgement: StatusEntry | None) -> None:
         """Add the response times of an alert."""
@@ -100,12 +96,37 @@ class _ResponseDurations:
             severity=severity,
             alerts=self.alerts,
             acknowledged=len(self.acknowledged),
-            acknowledge_median=_compute_median(self.acknowledged),
+            acknowledge_median=median(self.acknowledged) if self.acknowledged else None,
             acknowledge_90th=compute_percentile(self.acknowledged, 90),
             resolved=len(self.resolved),
-            resolve_median=_compute_median(self.resolved),
+            resolve_median=median(self.resolved) if self.resolved else None,
             resolve_90th=compute_percentile(self.resolved, 90),
         )
+
+
+class TimeBuckets:
+    """The hours, days or weeks of a period. A day lasts 23 to 25 hours when clocks change."""
+
+    def __init__(self, period: Period, time_zone: str) -> None:
+        """Divide a period. Weeks start with the first day of the period."""
+        length, place = period.end - period.start, get_zone(time_zone)
+        self.starts: list[datetime] = []
+        if length <= 2 * _DAY:
+            self.unit = TrendUnit.HOUR
+            start = period.start.replace(minute=0, second=0, microsecond=0)
+            while start < period.end:
+                self.starts.append(start)
+                start += _HOUR
+            return
+        self.unit = TrendUnit.DAY if length <= 35 * _DAY else TrendUnit.WEEK
+        day = datetime.combine(convert_to_local(period.start, place).date(), time())
+        while (start := convert_to_utc(day, place)) < period.end:
+            self.starts.append(start)
+            day += _DAY if self.unit is TrendUnit.DAY else 7 * _DAY
+
+    def find_index(self, moment: datetime) -> int:
+        """Return the index of the bucket that contains a time."""
+        return max(bisect_right(self.starts, moment) - 1, 0)
 
 
 class ReportFigures:
@@ -223,17 +244,9 @@ def _find_night(page: CountedPage) -> date | None:
     return local.date() - _DAY if local.hour < _NIGHT_END_HOUR else None
 
 
-def _count_seconds(length: timedelta) -> int:
-    return int(length.total_seconds())
-
-
 def _compute_duration(begin: datetime, end: datetime) -> float:
     """Return a duration in seconds, or 0 if it would be negative because a clock is ahead."""
     return max((end - begin).total_seconds(), 0.0)
-
-
-def _compute_median(lengths: Sequence[float]) -> float | None:
-    return median(lengths) if lengths else None
 
 
 def compute_percentile(lengths: Iterable[float], percent: int) -> float | None:

@@ -14,10 +14,9 @@ from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.shifts import list_schedule_shifts
 from domain.paging.on_call.types import OnCallSchedule
 from domain.projects.views import ProjectOrGroup, ProjectView
-from domain.reports.report_builder import build_on_call_report
+from domain.reports.report_builder import build_on_call_report, find_report_scope
 from domain.reports.report_formats import format_answer, format_plain_line
-from domain.reports.scope import find_report_scope
-from domain.reports.types import Report, ReportedPage
+from domain.reports.types import Report
 from models import Incident
 
 _DAY = timedelta(days=1)
@@ -26,7 +25,6 @@ _MAX_SHIFT_DURATION, _MAX_TIME_SINCE_SHIFT = timedelta(days=8), timedelta(hours=
 _MAX_LISTED_ITEMS = 30
 #: Maximum number of projects in a draft for a group.
 _MAX_PROJECTS = 20
-_NOTHING_HAPPENED_LINES = ("There are no open alerts or incidents, and nobody was paged.", "")
 
 
 def find_shift_to_hand_off(work: UnitOfWork, schedule_id: int) -> Period:
@@ -38,13 +36,10 @@ def find_shift_to_hand_off(work: UnitOfWork, schedule_id: int) -> Period:
     recent = list_schedule_shifts(
         work, schedule_id, Period(work.now - _MAX_SHIFT_DURATION, work.now)
     )
-    joined = [
-        (users, parts[0].starts_at, parts[-1].ends_at)
-        for users, parts in (
-            (users, list(group))
-            for users, group in groupby(recent, lambda each: {user.id for user in each.users})
-        )
-    ]
+    joined = []
+    for users, group in groupby(recent, lambda each: {user.id for user in each.users}):
+        parts = list(group)
+        joined.append((users, parts[0].starts_at, parts[-1].ends_at))
     mine = [each for each in joined if work.actor.id in each[0]]
     if mine and mine[-1][2] > work.now - _MAX_TIME_SINCE_SHIFT:
         return Period(mine[-1][1], work.now)
@@ -64,7 +59,9 @@ def build_draft(
     for project in islice(find_report_scope(work, holder).projects.values(), _MAX_PROJECTS):
         told = list(_format_project(work, project, schedule, shift, is_one_of_many=holder.is_group))
         lines += [f"## {project.path}", "", *told] if told and holder.is_group else told
-    return "\n".join([*(lines or _NOTHING_HAPPENED_LINES), "**Notes**", "", ""])
+    if not lines:
+        lines = ["There are no open alerts or incidents, and nobody was paged.", ""]
+    return "\n".join([*lines, "**Notes**", "", ""])
 
 
 def _format_project(
@@ -82,24 +79,19 @@ def _format_project(
     of_incidents = IncidentFilter(project_id=project.id, statuses=OPEN_STATUSES)
     newest = IncidentSlice(size=_MAX_LISTED_ITEMS, order=NEWEST_FIRST)
     incidents = list_incidents(of_incidents, newest, session=work.session).items
-    has_something = alerts or incidents or report.totals.alerts or report.pages
-    return (
-        iter(())
-        if is_one_of_many and not has_something
-        else _format_lines(report, alerts, incidents)
-    )
+    if not is_one_of_many or alerts or incidents or report.totals.alerts or report.pages:
+        yield from _format_lines(report, alerts, incidents)
 
 
 def _format_lines(
     report: Report, alerts: Sequence[AlertListRow], incidents: Sequence[Incident]
 ) -> Iterator[str]:
     begin, totals = format_local_time(report.starts_at, report.time_zone), report.totals
-    yield "**Open alerts**"
-    yield ""
-    yield from (
-        f"- #{each.iid} {format_plain_line(each.title)}: {_format_alert_state(each)}"
-        for each in alerts
-    )
+    yield from ("**Open alerts**", "")
+    for each in alerts:
+        by = f", assigned to @{each.assignee}" if each.assignee else ""
+        state = f"{each.severity}, {each.status}{by}"
+        yield f"- #{each.iid} {format_plain_line(each.title)}: {state}"
     if not alerts:
         yield "- none"
     yield from ("", "**Open incidents**", "")
@@ -111,16 +103,8 @@ def _format_lines(
     yield from ("", f"**This shift, since {begin}**", "")
     counts = {"Alerts": totals.alerts, "pages": totals.pages, "not yet answered": totals.unanswered}
     yield "- " + ", ".join(f"{what}: {count}" for what, count in counts.items())
-    yield from (_format_page(each, report.time_zone) for each in report.pages[-_MAX_LISTED_ITEMS:])
+    for page in report.pages[-_MAX_LISTED_ITEMS:]:
+        at = format_local_time(page.at, report.time_zone)
+        what = f"{page.subject_reference} {format_plain_line(page.title)}"
+        yield f"- {at}: {what}, to {format_plain_line(page.name)}, {format_answer(page.answer)}"
     yield ""
-
-
-def _format_alert_state(alert: AlertListRow) -> str:
-    by = f", assigned to @{alert.assignee}" if alert.assignee else ""
-    return f"{alert.severity}, {alert.status}{by}"
-
-
-def _format_page(page: ReportedPage, time_zone: str) -> str:
-    at = format_local_time(page.at, time_zone)
-    what = f"{page.subject_reference} {format_plain_line(page.title)}"
-    return f"- {at}: {what}, to {format_plain_line(page.name)}, {format_answer(page.answer)}"

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -31,13 +33,6 @@ from models import IncidentDocument as DocumentRow
 
 #: Maximum numbers of alerts, of pages, and of timeline entries in the template.
 _MAX_ITEMS = 200
-_TimelineLine = tuple[datetime, str]
-#: Headings of questions for the team, with placeholders for the answers.
-_QUESTIONS = (
-    ("What went well", "What helped us to detect and fix the problem?"),
-    ("What went wrong", "What delayed us in detecting or fixing the problem?"),
-    ("Where we got lucky", "What could have made it worse?"),
-)
 
 
 @read_action("incident_documents.show")
@@ -48,8 +43,13 @@ def show_document(
 
     Raise NotFoundError if the incident does not exist.
     """
-    row = work.session.get(DocumentRow, get_incident_row(project.id, iid, session=work.session).id)
-    text = _build_template(work, project, iid) if row is None or query.template else row.text
+    incident_id = get_incident_row(project.id, iid, session=work.session).id
+    row = work.session.get(DocumentRow, incident_id)
+    if row is None or query.template:
+        incident = show_incident(work, project, iid)
+        text = "\n".join(_format_sections(incident, incident_id, session=work.session))
+    else:
+        text = row.text
     return _build_document(work, project, iid, row, text)
 
 
@@ -115,83 +115,51 @@ def _find_author(work: UnitOfWork, row: DocumentRow) -> str | None:
     return work.session.scalar(select(User.username).where(User.id == row.user_id))
 
 
-def _build_template(work: UnitOfWork, project: ProjectView, iid: int) -> str:
-    incident = show_incident(work, project, iid)
-    incident_id = get_incident_row(project.id, iid, session=work.session).id
-    return "\n".join(_format_sections(incident, _IncidentHistory(work, incident_id)))
+def _list_events(
+    incident_id: int, alerts: Sequence[Alert], *, session: Session
+) -> Iterator[tuple[datetime, str]]:
+    """Yield the events of an incident and its alerts, in no particular order."""
+    # Readers of the document may lack access to internal comments.
+    found = list_timeline_entries(
+        incident_id,
+        KeysetRange(size=_MAX_ITEMS, before=None),
+        shows_internal=False,
+        is_oldest_first=True,
+        session=session,
+    )
+    for entry in found.items:
+        yield entry.created_at, _format_entry(entry)
+    for alert in alerts:
+        title, severity = format_plain_line(alert.title), SEVERITIES[alert.severity].value
+        yield alert.started_at, f"Alert #{alert.iid} {title} started ({severity})"
+        if alert.ended_at is not None:
+            yield alert.ended_at, f"Alert #{alert.iid} ended"
+    yield from _list_pages_and_answers(incident_id, alerts, session=session)
 
 
-class _IncidentHistory:
-    """The stored history of an incident as lines of its document."""
-
-    def __init__(self, work: UnitOfWork, incident_id: int) -> None:
-        self._session, self._incident_id = work.session, incident_id
-        self.alerts: Sequence[Alert] = work.session.scalars(
-            select(Alert)
-            .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
-            .where(IncidentAlert.incident_id == incident_id)
-            .order_by(Alert.started_at, Alert.id)
-            .limit(_MAX_ITEMS)
-        ).all()
-        self._iids = {alert.id: alert.iid for alert in self.alerts}
-
-    def build_timeline(self) -> list[_TimelineLine]:
-        """Return the events of the incident in chronological order."""
-        lines = [
-            *self._list_entry_lines(),
-            *self._list_alert_lines(),
-            *self._list_page_lines(),
-            *self._list_answer_lines(),
-        ]
-        return sorted(lines, key=lambda line: line[0])
-
-    def _list_entry_lines(self) -> Iterator[_TimelineLine]:
-        # Readers of the document may lack access to internal comments.
-        part = KeysetRange(size=_MAX_ITEMS, before=None)
-        found = list_timeline_entries(
-            self._incident_id,
-            part,
-            shows_internal=False,
-            is_oldest_first=True,
-            session=self._session,
-        )
-        for each in found.items:
-            yield each.created_at, _format_entry(each)
-
-    def _list_alert_lines(self) -> Iterator[_TimelineLine]:
-        for alert in self.alerts:
-            severity = SEVERITIES[alert.severity].value
-            yield (
-                alert.started_at,
-                f"Alert #{alert.iid} {format_plain_line(alert.title)} started ({severity})",
-            )
-            if alert.ended_at is not None:
-                yield alert.ended_at, f"Alert #{alert.iid} ended"
-
-    def _list_page_lines(self) -> Iterator[_TimelineLine]:
-        page = EscalationPage
-        found = (
-            select(page.alert_id, page.paged_at, page.step, User.username, Contact.label)
-            .outerjoin(User, User.id == page.user_id)
-            .outerjoin(Contact, Contact.id == page.channel_id)
-            .where(page.alert_id.in_(self._iids))
-            .order_by(page.id)
-            .limit(_MAX_ITEMS)
-        )
-        for row in self._session.execute(found):
-            kind = TargetKind.CHANNEL if row.label else TargetKind.USER
-            name = format_plain_line(format_target(kind, row.label or row.username))
-            iid = self._iids[row.alert_id]
-            yield row.paged_at, f"Step {row.step} paged {name} for alert #{iid}"
-
-    def _list_answer_lines(self) -> Iterator[_TimelineLine]:
-        ids = select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == self._incident_id)
-        for alert_id, entries in find_status_entries(ids, session=self._session).items():
-            for each in entries:
-                by = f"@{each.by}" if each.by else "The service"
-                status = "triggered again" if each.status == "triggered" else each.status
-                if iid := self._iids.get(alert_id):
-                    yield each.at, f"{by} set alert #{iid} to {status}"
+def _list_pages_and_answers(
+    incident_id: int, alerts: Sequence[Alert], *, session: Session
+) -> Iterator[tuple[datetime, str]]:
+    page, iids = EscalationPage, {alert.id: alert.iid for alert in alerts}
+    pages = (
+        select(page.alert_id, page.paged_at, page.step, User.username, Contact.label)
+        .outerjoin(User, User.id == page.user_id)
+        .outerjoin(Contact, Contact.id == page.channel_id)
+        .where(page.alert_id.in_(iids))
+        .order_by(page.id)
+        .limit(_MAX_ITEMS)
+    )
+    for row in session.execute(pages):
+        kind = TargetKind.CHANNEL if row.label else TargetKind.USER
+        name = format_plain_line(format_target(kind, row.label or row.username))
+        yield row.paged_at, f"Step {row.step} paged {name} for alert #{iids[row.alert_id]}"
+    ids = select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident_id)
+    for alert_id, entries in find_status_entries(ids, session=session).items():
+        for each in entries:
+            by = f"@{each.by}" if each.by else "The service"
+            status = "triggered again" if each.status == "triggered" else each.status
+            if iid := iids.get(alert_id):
+                yield each.at, f"{by} set alert #{iid} to {status}"
 
 
 def _format_entry(entry: TimelineEntry) -> str:
@@ -202,36 +170,35 @@ def _format_entry(entry: TimelineEntry) -> str:
     return f"{by} wrote: {said}" if entry.is_comment else f"{by} {said}"
 
 
-def _format_sections(incident: Incident, history: _IncidentHistory) -> Iterator[str]:
-    timeline = history.build_timeline()
+def _format_sections(incident: Incident, incident_id: int, *, session: Session) -> Iterator[str]:
+    alerts = session.scalars(
+        select(Alert)
+        .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
+        .where(IncidentAlert.incident_id == incident_id)
+        .order_by(Alert.started_at, Alert.id)
+        .limit(_MAX_ITEMS)
+    ).all()
     yield from (f"# {format_plain_line(incident.title)}", "", "## Summary", "")
     yield f"- Incident: [#{incident.iid}]({incident.web_url}), {incident.severity.value}"
     yield f"- Opened: {format_message_time(incident.created_at)}"
-    if incident.acknowledged_at is not None:
-        after = (incident.acknowledged_at - incident.created_at).total_seconds()
-        yield (
-            f"- Acknowledged: {format_message_time(incident.acknowledged_at)}, "
-            f"{_format_delay(after)}"
-        )
-    if incident.resolved_at is not None:
-        after = (incident.resolved_at - incident.created_at).total_seconds()
-        yield f"- Closed: {format_message_time(incident.resolved_at)}, {_format_delay(after)}"
+    for state, at in (("Acknowledged", incident.acknowledged_at), ("Closed", incident.resolved_at)):
+        if at is not None:
+            after = format_duration_cell((at - incident.created_at).total_seconds())
+            yield f"- {state}: {format_message_time(at)}, after {after}"
     people = ", ".join(f"@{each.username}" for each in incident.assignees)
     yield f"- Assignees: {people or 'none'}"
     yield from ("", "What happened? Answer in two sentences.", "", "## Impact", "")
     yield from ("Who was affected, how, and for how long?", "", "Alerts:", "")
-    for alert in history.alerts:
-        yield (
-            f"- #{alert.iid} {format_plain_line(alert.title)} ({SEVERITIES[alert.severity].value})"
-        )
-    if incident.alerts_count > len(history.alerts):
-        yield f"- and {incident.alerts_count - len(history.alerts):,} more"
+    for alert in alerts:
+        severity = SEVERITIES[alert.severity].value
+        yield f"- #{alert.iid} {format_plain_line(alert.title)} ({severity})"
+    if incident.alerts_count > len(alerts):
+        yield f"- and {incident.alerts_count - len(alerts):,} more"
     yield from ("", "## Timeline", "")
-    yield from (f"- {format_message_time(at)}: {what}" for at, what in timeline)
-    for title, question_ in _QUESTIONS:
-        yield from ("", f"## {title}", "", f"- {question_}")
+    events = sorted(_list_events(incident_id, alerts, session=session), key=itemgetter(0))
+    yield from (f"- {format_message_time(at)}: {what}" for at, what in events)
+    yield from ("", "## What went well", "", "- What helped us to detect and fix the problem?")
+    yield from ("", "## What went wrong", "")
+    yield "- What delayed us in detecting or fixing the problem?"
+    yield from ("", "## Where we got lucky", "", "- What could have made it worse?")
     yield from ("", "## Action items", "", "- [ ] Action, owner, due date")
-
-
-def _format_delay(seconds: float) -> str:
-    return f"after {format_duration_cell(seconds)}"

@@ -15,8 +15,6 @@ MAX_RULES = 10
 #: Maximum duration of an alert that needed no attention.
 MAX_UNATTENDED_DURATION = timedelta(minutes=10)
 _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minutes"
-
-
 #: Minimum share of alerts that people act on if the alerts of a rule are needed.
 _MIN_NEEDED_SHARE = 0.4
 #: Quantile of the normal distribution for a one-sided confidence of 90%.
@@ -72,25 +70,23 @@ class NoisyRules:
 
     def build_noisy_rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
         """Return the rules with a proposal for each. `paths` maps project ids to paths."""
-        return [
-            _build_rule(rule, counted, paths[rule.project_id])
-            for rule, counted in self._counted.values()
-        ]
-
-
-def _build_rule(rule: RankedRule, counted: _RuleCounts, project: str) -> NoisyRule:
-    proposal, reason = _choose_proposal(counted)
-    return NoisyRule(
-        project=project,
-        title=rule.title,
-        openings=counted.openings,
-        fingerprints=rule.fingerprints,
-        pages=rule.pages,
-        alone=counted.alone,
-        answered=counted.answered,
-        proposal=proposal,
-        reason=reason,
-    )
+        found = []
+        for rule, counted in self._counted.values():
+            proposal, reason = _choose_proposal(counted)
+            found.append(
+                NoisyRule(
+                    project=paths[rule.project_id],
+                    title=rule.title,
+                    openings=counted.openings,
+                    fingerprints=rule.fingerprints,
+                    pages=rule.pages,
+                    alone=counted.alone,
+                    answered=counted.answered,
+                    proposal=proposal,
+                    reason=reason,
+                )
+            )
+        return found
 
 
 def _choose_proposal(counted: _RuleCounts) -> tuple[ProposalKind, str]:

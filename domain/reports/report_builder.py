@@ -1,21 +1,56 @@
 """Builds the report for a project or group and a period from stored data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
 
 from domain.access.actor import UnitOfWork
 from domain.alerts.listing.types import build_alert_url, build_incident_url
+from domain.core.types.base import get_column_values
 from domain.paging.escalations.page_status import find_contact_outcomes
 from domain.paging.escalations.steps import TargetKind, format_target
-from domain.paging.escalations.types import ContactOutcome
 from domain.paging.on_call.schedule_values import Period
-from domain.projects.views import ProjectOrGroup, ProjectView
+from domain.projects.access import build_namespace, read_permissions
+from domain.projects.owners import select_project_ids
+from domain.projects.views import GroupView, ProjectOrGroup, ProjectView, get_viewer
 from domain.reports import rows
 from domain.reports.figures import ReportFigures, find_first_answer
 from domain.reports.handoff_notes import find_notes_in_period
 from domain.reports.noise import MAX_RULES, MIN_OPENINGS, NoisyRules
 from domain.reports.rows import ListedPage, ReportFilter
-from domain.reports.scope import ReportScope, find_report_scope
 from domain.reports.types import MAX_LISTED_PAGES, PageCondition, Report, ReportedPage
+from models import Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportScope:
+    """The projects whose alerts the reader may see, and other visible projects."""
+
+    #: Projects by id, in the order of their paths.
+    projects: Mapping[int, ProjectView]
+    #: Paths of projects whose monitoring is turned off or not visible to the reader.
+    left_out: Sequence[str] = ()
+
+
+def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
+    """Return the projects that a report about a project or group covers."""
+    if not isinstance(holder, GroupView):
+        return ReportScope(projects={holder.id: holder})
+    below = (
+        select(Project).where(Project.id.in_(select_project_ids(holder))).order_by(Project.path_key)
+    )
+    rows = work.session.scalars(below).all()
+    permissions = read_permissions(
+        get_viewer(work), map(build_namespace, rows), session=work.session
+    )
+    seen = [
+        permissions.build_project_view(each) for each in rows if permissions.can_see_project(each)
+    ]
+    return ReportScope(
+        projects={each.id: each for each in seen if each.shows_alerts},
+        left_out=[each.path for each in seen if not each.shows_alerts],
+    )
 
 
 def build_on_call_report(
@@ -84,7 +119,7 @@ def _read_pages(
     for start in range(0, len(ids), rows.BATCH_SIZE):
         some = list(ids[start : start + rows.BATCH_SIZE])
         try:
-            pages = _build_pages(work, scope, rows.list_pages(some, session=work.session))
+            pages = [*_build_pages(work, scope, rows.list_pages(some, session=work.session))]
         finally:
             # A slow or disconnected client must not block the connection.
             if releases_connection:
@@ -94,43 +129,23 @@ def _read_pages(
 
 def _build_pages(
     work: UnitOfWork, scope: ReportScope, pages: Sequence[ListedPage]
-) -> list[ReportedPage]:
+) -> Iterator[ReportedPage]:
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     contacts = find_contact_outcomes(batches, session=work.session)
-    return [
-        _build_page(
-            work, scope.projects[each.alert.project_id], each, contacts.get(each.batch_id or 0)
+    for page in pages:
+        alert, project = page.alert, scope.projects[page.alert.project_id]
+        is_channel = page.channel_id is not None
+        name = format_target(TargetKind.CHANNEL, page.channel) if is_channel else None
+        url = build_incident_url if alert.is_incident else build_alert_url
+        yield ReportedPage(
+            **get_column_values(page, ReportedPage),
+            project=project.path,
+            alert_iid=None if alert.is_incident else alert.iid,
+            incident_iid=alert.iid if alert.is_incident else None,
+            title=alert.title,
+            severity=alert.severity,
+            name=name or format_target(TargetKind.USER, page.user),
+            contacts=tuple(contacts.get(page.batch_id or 0, ())),
+            answer=find_first_answer(alert, page.at),
+            web_url=url(project.path, alert.iid, work.settings.base_url),
         )
-        for each in pages
-    ]
-
-
-def _build_page(
-    work: UnitOfWork,
-    project: ProjectView,
-    page: ListedPage,
-    contacts: Iterable[ContactOutcome] | None,
-) -> ReportedPage:
-    is_channel = page.channel_id is not None
-    name = format_target(TargetKind.CHANNEL, page.channel) if is_channel else None
-    url = build_incident_url if page.alert.is_incident else build_alert_url
-    return ReportedPage(
-        at=page.at,
-        project=project.path,
-        alert_iid=None if page.alert.is_incident else page.alert.iid,
-        incident_iid=page.alert.iid if page.alert.is_incident else None,
-        title=page.alert.title,
-        severity=page.alert.severity,
-        user=page.user,
-        name=name or format_target(TargetKind.USER, page.user),
-        state=page.state,
-        contacts=tuple(contacts or ()),
-        accepted_at=page.accepted_at,
-        answer=find_first_answer(page.alert, page.at),
-        escalation_policy=page.policy,
-        route=page.route,
-        round=page.round,
-        step=page.step,
-        asked_by=page.asked_by,
-        web_url=url(project.path, page.alert.iid, work.settings.base_url),
-    )

@@ -11,7 +11,7 @@ from domain.core.time_zones import format_local_time
 from domain.core.types.base import Resource
 from domain.incidents.opening import escape_markdown
 from domain.reports.comparison import Comparison
-from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
+from domain.reports.types import AnswerKind, PageAnswer, Report, ReportedPage
 
 _PAGE_COLUMNS = (
     *("paged_at", "alert", "incident", "title", "severity", "paged", "contacts", "accepted_at"),
@@ -29,10 +29,6 @@ def format_plain_line(text: str) -> str:
 def format_duration_cell(seconds: float | None) -> str:
     """Return a duration as text, such as `1h30m`."""
     return _EMPTY_CELL if seconds is None else format_duration(timedelta(seconds=int(seconds)))
-
-
-def _format_count(count: float | None) -> str:
-    return _EMPTY_CELL if count is None else f"{count:,}"
 
 
 def format_answer(answer: PageAnswer) -> str:
@@ -62,11 +58,8 @@ def format_contacts(page: ReportedPage) -> str:
 
 
 def format_report(report: Report, compared: Comparison) -> Iterator[str]:
-    """Yield a complete report line by line."""
-    return (f"{line}\n" for line in _format_lines(report, compared))
+    """Yield the lines of a complete report, without line breaks."""
 
-
-def _format_lines(report: Report, compared: Comparison) -> Iterator[str]:
     def local(moment: datetime) -> str:
         return format_local_time(moment, report.time_zone)
 
@@ -78,7 +71,13 @@ def _format_lines(report: Report, compared: Comparison) -> Iterator[str]:
         yield from (f"Not included: {format_plain_line(', '.join(report.projects_left_out))}.", "")
     before = compared.previous.name.capitalize() if compared.previous else "Period before"
     figures = (
-        (name, *(format_duration_cell(each) if is_time else _format_count(each) for each in cells))
+        (
+            name,
+            *(
+                format_duration_cell(each) if is_time or each is None else f"{each:,}"
+                for each in cells
+            ),
+        )
         for name, *cells, is_time in compared.key_figures
     )
     yield from _format_table(("Figure", "Value", before), figures)
@@ -114,24 +113,18 @@ def _format_lines(report: Report, compared: Comparison) -> Iterator[str]:
             ("Rule", "Alerts", "Pages", "Short-lived", "Suggestion"),
             (
                 (
-                    _format_rule_name(report, each),
-                    each.openings,
-                    each.pages,
-                    each.alone,
-                    each.reason,
+                    format_plain_line(
+                        f"{each.title} ({each.project})" if report.group else each.title
+                    ),
+                    *(each.openings, each.pages, each.alone, each.reason),
                 )
                 for each in report.noisy_rules
             ),
         )
     for note in report.handover_notes:
         by = f"@{note.user}" if note.user else "the command line"
-        yield from (
-            "",
-            (
-                f"## Handoff note for {format_plain_line(note.schedule)}, "
-                f"{local(note.created_at)}, by {by}"
-            ),
-        )
+        schedule = format_plain_line(note.schedule)
+        yield from ("", f"## Handoff note for {schedule}, {local(note.created_at)}, by {by}")
         yield from ("", note.text)
 
 
@@ -168,10 +161,6 @@ def _list_totals(report: Report) -> Iterator[tuple[str, int]]:
     yield "paged alerts and incidents: answered", totals.answered
     yield "paged alerts and incidents: resolved automatically", totals.ended_by_themselves
     yield "paged alerts and incidents: not yet answered", totals.unanswered
-
-
-def _format_rule_name(report: Report, rule: NoisyRule) -> str:
-    return format_plain_line(f"{rule.title} ({rule.project})" if report.group else rule.title)
 
 
 def _format_page_row(
@@ -242,17 +231,13 @@ def _list_figures(report: Report, compared: Comparison) -> Iterator[tuple[object
     for person, seconds in compared.loads:
         yield from _list_subject_figures("person", person, "user")
         yield "person", person.user, "on_call_seconds", seconds
-    yield from _list_hour_figures(report)
-    for rule in report.noisy_rules:
-        yield from _list_subject_figures("rule", rule, "title")
-
-
-def _list_hour_figures(report: Report) -> Iterator[tuple[object, ...]]:
     for hour, count in enumerate(report.hours):
         yield "hour", f"{hour:02}", "pages", count
     for day, counts in zip(day_name, report.weekday_hours, strict=True):
         for hour, count in enumerate(counts):
             yield "weekday_hour", f"{day} {hour:02}:00", "pages", count
+    for rule in report.noisy_rules:
+        yield from _list_subject_figures("rule", rule, "title")
 
 
 def _list_subject_figures(

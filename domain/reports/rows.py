@@ -33,6 +33,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
+from domain.core.types.base import get_column_values
 from domain.incidents.timeline import TimelineEntry
 from domain.incidents.types import EntryKind
 from domain.paging.notifications.page_targets import get_severity_rank
@@ -112,18 +113,18 @@ class ListedPage:
     number: int
     alert: CountedAlert
     at: datetime
-    round: int
-    step: int
+    round: int = 1
+    step: int = 0
     user: str | None
     #: Id of the channel, or None for a user.
     channel_id: int | None
     #: Label of the channel, or None if the channel was deleted.
-    channel: str | None
+    channel: str | None = None
     state: PageState | None
     accepted_at: datetime | None
     batch_id: int | None
-    policy: str | None
-    route: str | None
+    escalation_policy: str | None = None
+    route: str | None = None
     #: User or rule that requested a page about an incident.
     asked_by: str | None = None
 
@@ -157,27 +158,36 @@ class ReportFilter:
             Alert.started_at < self.within.end,
         )
 
-    @property
-    def paged_condition(self) -> ColumnElement[bool]:
-        """Condition for pages in the period, joined with their alerts."""
+    def select_alert_pages(self, *columns: Any) -> Select[*tuple[Any, ...]]:
+        """Return a query for pages about alerts in the period, joined with their alerts."""
         pages = EscalationPage
-        return and_(
-            Alert.project_id.in_(self.project_ids),
-            # Pages from an earlier release do not have a project.
-            or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
-            pages.paged_at >= self.within.start,
-            pages.paged_at < self.within.end,
+        return (
+            select(*columns)
+            .select_from(pages)
+            .join(Alert, Alert.id == pages.alert_id)
+            .where(
+                Alert.project_id.in_(self.project_ids),
+                # Pages from an earlier release do not have a project.
+                or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
+                pages.paged_at >= self.within.start,
+                pages.paged_at < self.within.end,
+            )
         )
 
-    @property
-    def paged_incidents(self) -> ColumnElement[bool]:
-        """Condition for pages in the period, joined with their incidents."""
-        return and_(
-            Incident.project_id.in_(self.project_ids),
-            Page.kind == PageKind.FIRING.value,
-            IS_FIRST_PAGE,
-            Page.created_at >= self.within.start,
-            Page.created_at < self.within.end,
+    def select_incident_pages(self, *columns: Any) -> Select[*tuple[Any, ...]]:
+        """Return a query for pages about incidents in the period, joined with their recipients."""
+        return (
+            select(*columns)
+            .select_from(Page)
+            .join(Incident, Incident.id == Page.incident_id)
+            .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+            .where(
+                Incident.project_id.in_(self.project_ids),
+                Page.kind == PageKind.FIRING.value,
+                IS_FIRST_PAGE,
+                Page.created_at >= self.within.start,
+                Page.created_at < self.within.end,
+            )
         )
 
 
@@ -195,7 +205,6 @@ _IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
 _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
     "accepted_at"
 )
-_IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 
 def read_alerts(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
@@ -247,13 +256,8 @@ def read_paged_alerts(
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the alerts with pages in the period, each with the time of its first page."""
     pages = EscalationPage
-    first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
-    firsts = (
-        first.join(Alert, Alert.id == pages.alert_id)
-        .where(report_filter.paged_condition)
-        .group_by(pages.alert_id)
-        .subquery()
-    )
+    columns = pages.alert_id, func.min(pages.paged_at).label("first_paged_at")
+    firsts = report_filter.select_alert_pages(*columns).group_by(pages.alert_id).subquery()
     alerts = select(*_ALERT_COLUMNS, firsts.c.first_paged_at).join(
         firsts, firsts.c.alert_id == Alert.id
     )
@@ -266,12 +270,8 @@ def read_paged_incidents(
     report_filter: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the incidents with pages in the period, each with the time of its first page."""
-    found = (
-        select(Page.incident_id, func.min(Page.created_at))
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .where(report_filter.paged_incidents)
-        .group_by(Page.incident_id)
-    )
+    columns = Page.incident_id, func.min(Page.created_at)
+    found = report_filter.select_incident_pages(*columns).group_by(Page.incident_id)
     for rows in _read_in_batches(found, BATCH_SIZE, session=session):
         first = {row[0]: row[1] for row in rows}
         for number, incident in _read_incidents(first, session=session).items():
@@ -280,23 +280,16 @@ def read_paged_incidents(
 
 def read_pages(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedPage]:
     """Yield the pages in the period."""
-    pages = EscalationPage
+    pages, recipients = EscalationPage, PageRecipient
+    more = User.username, User.time_zone, _ACCEPTED_AT
     of_alerts = (
-        select(pages.paged_at, pages.channel_id, pages.user_id)
-        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
-        .join(Alert, Alert.id == pages.alert_id)
+        report_filter.select_alert_pages(pages.paged_at, pages.channel_id, pages.user_id, *more)
         .outerjoin(User, User.id == pages.user_id)
         .outerjoin(Page, Page.key == pages.page_key)
-        .where(report_filter.paged_condition)
     )
-    of_incidents = (
-        select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
-        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .outerjoin(User, User.id == PageRecipient.user_id)
-        .where(report_filter.paged_incidents)
-    )
+    of_incidents = report_filter.select_incident_pages(
+        Page.created_at, recipients.contact_id, recipients.user_id, *more
+    ).outerjoin(User, User.id == recipients.user_id)
     for found in (of_alerts, of_incidents):
         for rows in _read_in_batches(found, session=session):
             yield from (CountedPage(*row) for row in rows)
@@ -307,36 +300,28 @@ def find_page_numbers(report_filter: ReportFilter, *, session: Session) -> Seque
 
     The number of a page about an incident is the negated id of the page.
     """
-    both, lists_page = _select_page_numbers(report_filter), report_filter.lists_page
+    pages, lists_page = EscalationPage, report_filter.lists_page
+    of_alerts = report_filter.select_alert_pages(
+        pages.paged_at.label("at"), pages.id.label("number"), pages.channel_id
+    )
+    of_incidents = report_filter.select_incident_pages(
+        Page.created_at.label("at"), (-Page.id).label("number"), PageRecipient.contact_id
+    )
+    both = union_all(of_alerts, of_incidents).subquery().c
     found = _read_in_batches(select(*both).order_by(both.at, both.number), session=session)
-    pages = (row for rows in found for row in rows)
+    listed = (row for rows in found for row in rows)
     if lists_page is not None:
-        pages = (row for row in pages if lists_page(row.at, row.channel_id))
-    return array("q", (row.number for row in pages))
-
-
-def _select_page_numbers(report_filter: ReportFilter) -> Any:
-    """Return the columns with the time, the number and the channel of each page."""
-    pages, at, number = EscalationPage, Page.created_at.label("at"), (-Page.id).label("number")
-    of_alerts = (
-        select(pages.paged_at.label("at"), pages.id.label("number"), pages.channel_id)
-        .join(Alert, Alert.id == pages.alert_id)
-        .where(report_filter.paged_condition)
-    )
-    of_incidents = (
-        select(at, number, PageRecipient.contact_id)
-        .join(Incident, _IS_INCIDENT_PAGE)
-        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .where(report_filter.paged_incidents)
-    )
-    return union_all(of_alerts, of_incidents).subquery().c
+        listed = (row for row in listed if lists_page(row.at, row.channel_id))
+    return array("q", (row.number for row in listed))
 
 
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
     """Return pages by their numbers, in chronological order."""
     of_alerts = _select_pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
-    found = [*_read_alert_pages(of_alerts, session=session)]
-    found += _read_incident_pages([-each for each in numbers if each < 0], session=session)
+    found = [*_read_incident_pages([-each for each in numbers if each < 0], session=session)]
+    for rows in _read_in_batches(of_alerts, BATCH_SIZE, session=session):
+        entries = find_status_entries({row.id for row in rows}, session=session)
+        found += (_build_page(row, _build_alert(row, entries.get(row.id, ()))) for row in rows)
     return sorted(found, key=lambda page: (page.at, page.number))
 
 
@@ -346,18 +331,12 @@ def rank_rules(
     """Return the noisiest rules, sorted by number of pages and then by number of openings."""
     columns = (Alert.project_id, Alert.title, Alert.fingerprint)
     opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
-    paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
-    of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
+    paged = report_filter.select_alert_pages(
+        *columns, literal(0).label("openings"), literal(1).label("pages")
+    )
     # Use a union instead of a join, because PostgreSQL would underestimate two groupings and
     # compare each row with every other row.
-    both = (
-        union_all(
-            opened.where(report_filter.started_condition),
-            of_pages.where(report_filter.paged_condition),
-        )
-        .subquery()
-        .c
-    )
+    both = union_all(opened.where(report_filter.started_condition), paged).subquery().c
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
     ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))
@@ -428,11 +407,12 @@ def _select_pages() -> Select[*tuple[Any, ...]]:
         select(
             *_ALERT_COLUMNS,
             EscalationPage.id.label("number"),
-            *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
-            *(User.username, EscalationPage.channel_id, Contact.label.label("channel")),
+            *(EscalationPage.paged_at.label("at"), EscalationPage.round, EscalationPage.step),
+            User.username.label("user"),
+            *(EscalationPage.channel_id, Contact.label.label("channel")),
             *(Page.id.label("page_id"), Page.outcome, _ACCEPTED_AT),
             *(Page.withdrawn_at, Page.batch_id),
-            EscalationPolicy.name.label("policy"),
+            EscalationPolicy.name.label("escalation_policy"),
             AlertRoute.name.label("route"),
         )
         .select_from(EscalationPage)
@@ -446,37 +426,27 @@ def _select_pages() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _read_alert_pages(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[ListedPage]:
-    for rows in _read_in_batches(found, BATCH_SIZE, session=session):
-        entries = find_status_entries({row.id for row in rows}, session=session)
-        yield from (_build_page(row, _build_alert(row, entries.get(row.id, ()))) for row in rows)
-
-
-def _build_page(row: Any, alert: CountedAlert) -> ListedPage:
-    return ListedPage(
-        number=row.number,
-        alert=alert,
-        at=row.paged_at,
-        round=row.round,
-        step=row.step,
-        user=row.username,
-        channel_id=row.channel_id,
-        channel=row.channel,
-        state=_get_page_state(row),
-        accepted_at=row.accepted_at,
-        batch_id=row.batch_id,
-        policy=row.policy,
-        route=row.route,
-    )
+def _build_page(row: Any, alert: CountedAlert, asked_by: str | None = None) -> ListedPage:
+    if row.page_id is None:
+        state = None
+    elif row.outcome is not None:
+        state = PageState(row.outcome)
+    elif row.withdrawn_at is not None:
+        state = PageState.WITHDRAWN
+    else:
+        state = PageState.WAITING if row.batch_id is None else PageState.LEFT
+    values = get_column_values(row, ListedPage)
+    return ListedPage(**values, alert=alert, state=state, asked_by=asked_by)
 
 
 def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[ListedPage]:
     if not ids:
         return
     rows = session.execute(
-        select(Page.id.label("page_id"), Page.key, Page.incident_id, Page.created_at)
-        .add_columns(Page.outcome, _ACCEPTED_AT, Page.withdrawn_at, Page.batch_id)
-        .add_columns(User.username, PageRecipient.contact_id)
+        select(Page.id.label("page_id"), (-Page.id).label("number"), Page.key, Page.incident_id)
+        .add_columns(Page.created_at.label("at"), Page.outcome, _ACCEPTED_AT, Page.withdrawn_at)
+        .add_columns(Page.batch_id, User.username.label("user"))
+        .add_columns(PageRecipient.contact_id.label("channel_id"))
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
         .outerjoin(User, User.id == PageRecipient.user_id)
         .where(Page.id.in_(ids))
@@ -488,22 +458,7 @@ def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[Li
     )
     asked = {each.page_key: each.asked_by for each in map(TimelineEntry.model_validate, notes)}
     for row in rows:
-        yield ListedPage(
-            number=-row.page_id,
-            alert=incidents[row.incident_id],
-            at=row.created_at,
-            round=1,
-            step=0,
-            user=row.username,
-            channel_id=row.contact_id,
-            channel=None,
-            state=_get_page_state(row),
-            accepted_at=row.accepted_at,
-            batch_id=row.batch_id,
-            policy=None,
-            route=None,
-            asked_by=asked.get(row.key),
-        )
+        yield _build_page(row, incidents[row.incident_id], asked.get(row.key))
 
 
 def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
@@ -534,16 +489,6 @@ def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, C
         )
         for row in session.scalars(select(Incident).where(Incident.id.in_(ids)))
     }
-
-
-def _get_page_state(row: Any) -> PageState | None:
-    if row.page_id is None:
-        return None
-    if row.outcome is not None:
-        return PageState(row.outcome)
-    if row.withdrawn_at is not None:
-        return PageState.WITHDRAWN
-    return PageState.WAITING if row.batch_id is None else PageState.LEFT
 
 
 def find_status_entries(

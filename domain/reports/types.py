@@ -30,8 +30,6 @@ from domain.paging.on_call.types import add_from_field, check_period
 MAX_HANDOFF_NOTE_LENGTH = 10_000
 #: Maximum number of listed pages. All pages are counted.
 MAX_LISTED_PAGES = 2_000
-#: Times at which a night starts and ends, in the time zone of the reader.
-_NIGHT_START, _NIGHT_END = time(18), time(9)
 _DAY = timedelta(days=1)
 #: Condition for the time of a page and the id of its channel, which is None for a user.
 PageCondition = Callable[[datetime, int | None], bool]
@@ -43,12 +41,6 @@ class ReportPeriod(StrEnum):
     NIGHT = "last_night"
     WEEK = "last_week"
     FOUR_WEEKS = "last_4_weeks"
-
-
-_PERIOD_LENGTHS = {
-    ReportPeriod.WEEK: timedelta(weeks=1),
-    ReportPeriod.FOUR_WEEKS: timedelta(weeks=4),
-}
 
 
 @add_from_field
@@ -98,7 +90,7 @@ class ReportQuery(Query):
         if start is None and self.until is not None:
             raise InvalidError("`from` is required if `until` is given.", field="from")
         if start is None:
-            return _build_named_period(self.period, normalize_zone_name(self.time_zone), now)
+            return self._build_named_period(now)
         end = self.until or now
         if start < now - PAGE_RETENTION:
             message = (
@@ -108,14 +100,13 @@ class ReportQuery(Query):
             raise InvalidError(message, field="from")
         return check_period(start, end, fields=("from", "until"))
 
-
-def _build_named_period(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
-    if period is not ReportPeriod.NIGHT:
-        return Period(now - _PERIOD_LENGTHS[period], now)
-    place = get_zone(time_zone)
-    today = convert_to_local(now, place).date()
-    start, end = datetime.combine(today - _DAY, _NIGHT_START), datetime.combine(today, _NIGHT_END)
-    return Period(convert_to_utc(start, place), convert_to_utc(end, place))
+    def _build_named_period(self, now: datetime) -> Period:
+        place = get_zone(normalize_zone_name(self.time_zone))
+        if self.period is not ReportPeriod.NIGHT:
+            return Period(now - timedelta(weeks=1 if self.period is ReportPeriod.WEEK else 4), now)
+        today = convert_to_local(now, place).date()
+        start, end = datetime.combine(today - _DAY, time(18)), datetime.combine(today, time(9))
+        return Period(convert_to_utc(start, place), convert_to_utc(end, place))
 
 
 class AnswerKind(StrEnum):

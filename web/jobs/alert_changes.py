@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
-from urllib.parse import quote
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -61,14 +60,11 @@ def update_incidents(
 
 
 def _build_incident_context(session: Session, now: datetime, settings: Settings) -> IncidentContext:
-    def alert_url(project_path: str, iid: int) -> str:
-        return f"{settings.base_url}/{quote(project_path)}/-/alerts/{iid}"
-
     return IncidentContext(
         session=session,
         now=now,
         reading=build_parser_settings(settings),
-        alert_url=alert_url,
+        base_url=settings.base_url,
         paging=build_paging_policy(settings),
     )
 

@@ -7,7 +7,8 @@ from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.heartbeats.evaluation import (
     HEARTBEATS_ARE_DUE,
-    evaluate_heartbeat_if_unlocked,
+    UNLOCKED_HEARTBEAT_QUERY,
+    evaluate_heartbeat,
     find_due_heartbeats,
     postpone_evaluation,
 )
@@ -52,8 +53,11 @@ class Heartbeats(Job):
             return 0
         try:
             return int(
-                evaluate_heartbeat_if_unlocked(
-                    heartbeat_id, connection=self._kept, now=self.clock()
+                evaluate_heartbeat(
+                    heartbeat_id,
+                    connection=self._kept,
+                    now=self.clock(),
+                    query=UNLOCKED_HEARTBEAT_QUERY,
                 )
                 is not None
             )

@@ -55,10 +55,10 @@ from domain.paging.notifications.outbox import (
 )
 from domain.paging.notifications.page_targets import SubjectKind
 from domain.paging.notifications.policy import PagingSettings
-from domain.paging.notifications.push_keys import get_or_create_push_key
 from domain.paging.notifications.push_requests import (
     build_push_request,
     find_push_problem,
+    get_or_create_push_key,
     serialize_notification,
 )
 from domain.paging.notifications.push_subscriptions import PushSubscription

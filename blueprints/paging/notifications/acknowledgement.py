@@ -11,7 +11,7 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.core.errors import InvalidError
-from domain.incidents.link_actions import acknowledge_by_link
+from domain.incidents.changes import acknowledge_by_link
 from domain.paging.escalations.manual_actions import snooze_by_link
 from domain.paging.notifications.acknowledging import (
     AcknowledgementLink,

@@ -35,7 +35,16 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     service, search = read_gallery_query()
     if service:
         return _render_new_page(holder, build_new_form(service))
-    return _render_page(holder, search)
+    query = ChannelQuery(per_page=100, include_ancestor_groups=True)
+    found = actions.list_channels(get_unit_of_work(), holder, query).items
+    own = holder.path if holder.is_group else None
+    return render_template(
+        "notifications/channels.html",
+        holder=holder,
+        contacts=[each for each in found if each.group == own],
+        above=[each for each in found if each.group != own],
+        **build_gallery_context(search, found),
+    )
 
 
 @channels.post("")
@@ -83,19 +92,6 @@ def delete(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
         gone = actions.delete_channel(get_unit_of_work(), holder, channel_id)
         flash(f"The channel “{gone.label}” was deleted.")
     return _redirect_to_list(holder)
-
-
-def _render_page(holder: ProjectOrGroup, search: str) -> ResponseReturnValue:
-    query = ChannelQuery(per_page=100, include_ancestor_groups=True)
-    found = actions.list_channels(get_unit_of_work(), holder, query).items
-    own = holder.path if holder.is_group else None
-    return render_template(
-        "notifications/channels.html",
-        holder=holder,
-        contacts=[each for each in found if each.group == own],
-        above=[each for each in found if each.group != own],
-        **build_gallery_context(search, found),
-    )
 
 
 def _render_new_page(holder: ProjectOrGroup, form: ContactForm) -> ResponseReturnValue:

@@ -21,7 +21,7 @@ from domain.paging.contacts.rule_types import ContactRuleChange, ContactRuleQuer
 from domain.paging.contacts.types import ContactCodeBody, ContactQuery
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
-from domain.paging.notifications.push_keys import encode_public_key, get_or_create_push_key
+from domain.paging.notifications.push_requests import encode_public_key, get_or_create_push_key
 from domain.paging.notifications.recipients import get_preferences, get_time_zone
 from forms.contacts import CodeForm, ContactForm, DeviceForm, PagingPreferencesForm, RuleForm
 from web.access.decorators import get_current_user, sign_in_required
@@ -161,12 +161,10 @@ def add_device() -> ResponseReturnValue:
 def create_rule() -> ResponseReturnValue:
     """Add a notification rule."""
     form = RuleForm.build_with_contacts(_list_own_contacts())
-    if (
-        form.run_if_valid(
-            lambda: rule_actions.create_rule(get_unit_of_work(), form.build_rule(NewContactRule))
-        )
-        is None
-    ):
+    made = form.run_if_valid(
+        lambda: rule_actions.create_rule(get_unit_of_work(), form.build_rule(NewContactRule))
+    )
+    if made is None:
         return _render_page(rule=form)
     flash("Rule added.")
     return _redirect_to_list()
@@ -232,7 +230,8 @@ def _render_page(
     search: str = "",
 ) -> ResponseReturnValue:
     user, found = get_current_user(), _list_own_contacts()
-    present = get_preferences(user.id, session=db.session())
+    session, keyring = db.session(), get_services().keyring
+    present = get_preferences(user.id, session=session)
     shown = preferences or PagingPreferencesForm.from_preferences(present, user.user.time_zone)
     rule = rule or RuleForm.build_with_contacts(found, formdata=None)
     page = render_template(
@@ -241,10 +240,11 @@ def _render_page(
         rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
         rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
         rule_form=rule,
-        rule_zone=get_time_zone(user.id, session=db.session()),
+        rule_zone=get_time_zone(user.id, session=session),
         preferences=shown,
         time_zone=user.user.time_zone,
-        **_find_contact_context(user.id),
+        code_form=CodeForm(formdata=None),
+        device_identities=devices.find_device_identities(user.id, session=session, keyring=keyring),
         **{**build_gallery_context(search, found), **_find_code_context()},
     )
     return page, 422 if shown.errors or rule.errors else 200
@@ -253,13 +253,6 @@ def _render_page(
 def _render_new_page(form: ContactForm) -> ResponseReturnValue:
     here = url_for("contacts.index")
     return render_service_page(form, back=here, create=here)
-
-
-def _find_contact_context(user_id: int) -> dict[str, Any]:
-    """Return the template variables for confirmation codes and for the user's devices."""
-    keyring = get_services().keyring
-    identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
-    return {"code_form": CodeForm(formdata=None), "device_identities": identities}
 
 
 def _find_code_context() -> dict[str, Any]:

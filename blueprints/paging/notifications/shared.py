@@ -48,7 +48,10 @@ def build_change_form(contact: Contact) -> ContactForm:
 
 def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValue:
     """Render the form for a contact of a service, with status 422 if the form has errors."""
-    url = _find_topic_url(form)
+    url = None
+    if "topic" in form and not (form["topic"].errors or form["server"].errors):
+        # At this URL, a phone subscribes to the topic.
+        url = f"{(form['server'].data or '').rstrip('/')}/{form['topic'].data}"
     return render_form_page(
         "notifications/service.html",
         form,
@@ -58,13 +61,6 @@ def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValu
         sends_mail=bool(get_settings().mail_url),
         **{"holder": None, "frame": "account/frame.html", "create": None, **context},
     )
-
-
-def _find_topic_url(form: ContactForm) -> str | None:
-    """Return the URL at which a phone subscribes to the topic in a form, or None."""
-    if "topic" not in form or form["topic"].errors or form["server"].errors:
-        return None
-    return f"{(form['server'].data or '').rstrip('/')}/{form['topic'].data}"
 
 
 def build_gallery_context(search: str, contacts: Sequence[Contact]) -> dict[str, Any]:
@@ -82,9 +78,7 @@ def flash_test_result(result: ContactTest) -> None:
     if result.delivered:
         flash("Test message sent. Check that it has arrived.")
     elif result.delivered is None:
-        flash(
-            "The test message is queued. Reload this page in a moment to see the result.",
-            "warning",
-        )
+        message = "The test message is queued. Reload this page in a moment to see the result."
+        flash(message, "warning")
     else:
         flash(f"The test message was not sent: {result.error}.", "error")

@@ -7,14 +7,14 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import RUNBOOK, find_links_and_labels, get_alert_id
 from domain.core.types.base import ListPage
-from domain.incidents.listing import get_incident_id, get_incident_row
+from domain.incidents.listing import get_incident_row
 from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.timelines.merging import build_loaded_source, merge_sources
 from domain.incidents.timelines.sources import (
-    build_alert_activity_source,
+    INCIDENT_ACTIVITY_KINDS,
+    build_activity_source,
     build_deployment_source,
     build_entry_source,
-    build_incident_activity_source,
     build_page_source,
     build_report_source,
     find_incident_alerts,
@@ -42,7 +42,7 @@ def list_alert_timeline(
     alert = session.get_one(Alert, get_alert_id(project.id, iid, session=session))
     sources = (
         build_report_source(alert.id, session=session),
-        build_alert_activity_source(alert.id, session=session),
+        build_activity_source({alert.id: ()}, session=session),
         build_page_source({alert.id: ()}, session=session),
         build_deployment_source(
             work,
@@ -72,10 +72,8 @@ def list_incident_timeline(
         build_entry_source(
             incident.id, shows_internal=can_see_internal_comments(project), session=session
         ),
-        build_incident_activity_source(alerts.numbers, session=session),
-        build_page_source(
-            {each: (number,) for each, number in alerts.numbers.items()}, session=session
-        ),
+        build_activity_source(alerts.numbers, INCIDENT_ACTIVITY_KINDS, session=session),
+        build_page_source(alerts.numbers, session=session),
         build_deployment_source(
             work,
             project,
@@ -95,7 +93,7 @@ def show_incident_surroundings(
 
     Raise NotFoundError if the project has no such incident.
     """
-    incident_id = get_incident_id(project.id, iid, session=work.session)
+    incident_id = get_incident_row(project.id, iid, session=work.session).id
     alerts = work.session.scalars(
         select(Alert)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)

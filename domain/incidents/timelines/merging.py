@@ -34,9 +34,14 @@ class TimelineRow:
     joins: Hashable | None = None
 
 
-#: Function that returns rows after a position. Its arguments are the position, the maximum number
-#: of rows, and True if the oldest rows come first.
-RowReader = Callable[[TimelinePosition | None, int, bool], Sequence[TimelineRow]]
+@dataclass(frozen=True, kw_only=True)
+class RowRange:
+    """The next rows of a source."""
+
+    #: Position of the last row that was read. None at the beginning.
+    following: TimelinePosition | None
+    most: int
+    is_oldest_first: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,24 +52,20 @@ class TimelineSource:
     letter: str
     #: Number of components in a position.
     numbers: int
-    read: RowReader
+    read: Callable[[RowRange], Sequence[TimelineRow]]
 
 
 def build_loaded_source(letter: str, rows: Sequence[TimelineRow]) -> TimelineSource:
     """Return a source for rows that are already loaded. Their positions have two numbers."""
 
-    def read(
-        following: TimelinePosition | None,
-        most: int,
-        is_oldest_first: bool,  # noqa: FBT001
-    ) -> Sequence[TimelineRow]:
-        ordered = sorted(rows, key=lambda each: each.position, reverse=not is_oldest_first)
+    def read(part: RowRange) -> Sequence[TimelineRow]:
+        oldest_first, after = part.is_oldest_first, part.following
+        ordered = sorted(rows, key=lambda each: each.position, reverse=not oldest_first)
         return [
             each
             for each in ordered
-            if following is None
-            or (each.position > following if is_oldest_first else each.position < following)
-        ][:most]
+            if after is None or (each.position > after if oldest_first else each.position < after)
+        ][: part.most]
 
     return TimelineSource(letter=letter, numbers=2, read=read)
 
@@ -83,12 +84,14 @@ def merge_sources(
     """
     is_oldest_first = query.sort == "asc"
     positions = dict(_parse_cursor(query.cursor, sources))
-    waiting = {
-        each.letter: list(
-            each.read(positions.get(each.letter), MAX_ROWS_PER_SOURCE + 1, is_oldest_first)
-        )[::-1]
-        for each in sources
-    }
+    waiting: dict[str, list[TimelineRow]] = {}
+    for each in sources:
+        part = RowRange(
+            following=positions.get(each.letter),
+            most=MAX_ROWS_PER_SOURCE + 1,
+            is_oldest_first=is_oldest_first,
+        )
+        waiting[each.letter] = [*each.read(part)][::-1]
     truncated = {letter for letter, rows in waiting.items() if len(rows) > MAX_ROWS_PER_SOURCE}
     lines: list[list[TimelineRow]] = []
     while any(waiting.values()):
@@ -98,9 +101,8 @@ def merge_sources(
         is_unknown = letter in truncated and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.page_size):
-            return ListPage(
-                items=list(map(_merge_timeline_rows, lines)), next_cursor=_format_cursor(positions)
-            )
+            cursor = ".".join(f"{key}{'_'.join(map(str, at))}" for key, at in positions.items())
+            return ListPage(items=list(map(_merge_timeline_rows, lines)), next_cursor=cursor)
         waiting[letter].pop()
         positions[letter] = row.position
         if joins:
@@ -136,12 +138,6 @@ def _merge_timeline_rows(rows: Sequence[TimelineRow]) -> TimelineItem:
             "reports": tuple(report for row in rows for report in row.item.reports),
             "alerts": tuple(alerts),
         }
-    )
-
-
-def _format_cursor(positions: Mapping[str, TimelinePosition]) -> str:
-    return ".".join(
-        f"{letter}{'_'.join(map(str, position))}" for letter, position in positions.items()
     )
 
 

@@ -15,13 +15,13 @@ from domain.alerts.handling.activity import (
     list_activity_of_alerts,
 )
 from domain.alerts.handling.occurrences import list_occurrences
-from domain.alerts.handling.types import AlertActivity, AlertAuthor, AlertOccurrence
+from domain.alerts.handling.types import AlertActivity, AlertAuthor
 from domain.alerts.storing.lifecycle import Action
 from domain.ci_cd.deployment_actions import find_deployments_between
 from domain.core.database.paging import KeysetRange
 from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list_timeline_entries
 from domain.incidents.timelines.merging import (
-    TimelinePosition,
+    RowRange,
     TimelineRow,
     TimelineSource,
     build_loaded_source,
@@ -44,7 +44,7 @@ _MAX_TIME_AFTER_DEPLOYMENT = timedelta(hours=1)
 #: Maximum number of alerts in the timeline of an incident. The newest alerts are used.
 MAX_TIMELINE_ALERTS = 500
 #: Kinds of alert activity that are shown in the timeline of an incident.
-_INCIDENT_ACTIVITY_KINDS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
+INCIDENT_ACTIVITY_KINDS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
 _ITEM_KINDS_BY_ACTIVITY = {
     NoteKind.NOTE: ItemKind.NOTE,
     NoteKind.STATUS: ItemKind.STATUS,
@@ -59,64 +59,49 @@ _ITEM_KINDS_BY_ACTIVITY = {
 def build_report_source(alert_id: int, *, session: Session) -> TimelineSource:
     """Return a source of an alert's reports. Unchanged reports from the same sender are joined."""
 
-    def read(
-        following: TimelinePosition | None,
-        most: int,
-        is_oldest_first: bool,  # noqa: FBT001
-    ) -> Sequence[TimelineRow]:
+    def read(part: RowRange) -> Sequence[TimelineRow]:
         found = list_occurrences(
             alert_id,
-            (following[0], following[1]) if following else None,
-            size=most,
-            is_oldest_first=is_oldest_first,
+            (part.following[0], part.following[1]) if part.following else None,
+            size=part.most,
+            is_oldest_first=part.is_oldest_first,
             session=session,
         )
-        return [_build_report_row(each) for each in found.items]
+        rows = []
+        for each in found.items:
+            is_quiet = each.action in {Action.JOINED, Action.UNCHANGED}
+            sender = (each.action, each.sender, each.is_test, each.integration_id)
+            item = TimelineItem(kind=ItemKind.REPORT, at=each.received_at, reports=(each,))
+            rows.append(
+                TimelineRow(
+                    position=(each.delivery_id, each.item - 1),
+                    item=item,
+                    joins=sender if is_quiet else None,
+                )
+            )
+        return rows
 
     return TimelineSource(letter="r", numbers=2, read=read)
 
 
-def _build_report_row(report: AlertOccurrence) -> TimelineRow:
-    is_quiet = report.action in {Action.JOINED, Action.UNCHANGED}
-    return TimelineRow(
-        position=(report.delivery_id, report.item - 1),
-        item=TimelineItem(kind=ItemKind.REPORT, at=report.received_at, reports=(report,)),
-        joins=(report.action, report.sender, report.is_test, report.integration_id)
-        if is_quiet
-        else None,
-    )
-
-
-def build_alert_activity_source(alert_id: int, *, session: Session) -> TimelineSource:
-    """Return a source of an alert's activity: user actions, changes by reports, failed pages."""
-    return _build_activity_source({alert_id: ()}, frozenset(NoteKind), session=session)
-
-
-def build_incident_activity_source(
-    numbers: Mapping[int, int], *, session: Session
+def build_activity_source(
+    alerts: Mapping[int, tuple[int, ...]],
+    kinds: Collection[NoteKind] = frozenset(NoteKind),
+    *,
+    session: Session,
 ) -> TimelineSource:
-    """Return a source of user actions on the alerts of an incident.
+    """Return a source of the activity of alerts: user actions, changes by reports, failed pages.
 
-    `numbers` contains the numbers (iid) of the alerts, by alert ID.
+    `alerts` maps the ID of each alert to the value of the field `alerts` in its items.
     """
-    alerts = {alert_id: (iid,) for alert_id, iid in numbers.items()}
-    return _build_activity_source(alerts, _INCIDENT_ACTIVITY_KINDS, session=session)
 
-
-def _build_activity_source(
-    alerts: Mapping[int, tuple[int, ...]], kinds: Collection[NoteKind], *, session: Session
-) -> TimelineSource:
-    def read(
-        following: TimelinePosition | None,
-        most: int,
-        is_oldest_first: bool,  # noqa: FBT001
-    ) -> Sequence[TimelineRow]:
+    def read(part: RowRange) -> Sequence[TimelineRow]:
         found = list_activity_of_alerts(
             alerts,
-            following[0] if following else None,
+            part.following[0] if part.following else None,
             kinds=kinds,
-            size=most,
-            is_oldest_first=is_oldest_first,
+            size=part.most,
+            is_oldest_first=part.is_oldest_first,
             session=session,
         )
         return [_build_activity_row(view, alerts[alert_id]) for alert_id, view in found]
@@ -148,16 +133,12 @@ def build_page_source(
     `alert_ids` maps the ID of each alert to the value of the field `alerts` in its items.
     """
 
-    def read(
-        following: TimelinePosition | None,
-        most: int,
-        is_oldest_first: bool,  # noqa: FBT001
-    ) -> Sequence[TimelineRow]:
+    def read(part: RowRange) -> Sequence[TimelineRow]:
         found = list_sent_pages(
             alert_ids,
-            following[0] if following else None,
-            size=most,
-            is_oldest_first=is_oldest_first,
+            part.following[0] if part.following else None,
+            size=part.most,
+            is_oldest_first=part.is_oldest_first,
             session=session,
         )
         return [
@@ -212,17 +193,13 @@ def build_entry_source(
 ) -> TimelineSource:
     """Return a source of comments on an incident, and of changes to the incident."""
 
-    def read(
-        following: TimelinePosition | None,
-        most: int,
-        is_oldest_first: bool,  # noqa: FBT001
-    ) -> Sequence[TimelineRow]:
+    def read(part: RowRange) -> Sequence[TimelineRow]:
         found = list_timeline_entries(
             incident_id,
-            KeysetRange(size=most, before=following[0] if following else None),
+            KeysetRange(size=part.most, before=part.following[0] if part.following else None),
             shows_internal=shows_internal,
             entry_filter=EntryFilter.ALL,
-            is_oldest_first=is_oldest_first,
+            is_oldest_first=part.is_oldest_first,
             session=session,
         )
         fates = find_page_statuses([each.page_key for each in found.items], session=session)
@@ -254,12 +231,10 @@ def _build_page_item(entry: TimelineEntry, fate: PageStatus) -> TimelineItem:
     return TimelineItem(kind=ItemKind.PAGE, at=entry.created_at, page=page)
 
 
-_ITEM_KINDS_BY_ENTRY = {EntryKind.NOTE: ItemKind.NOTE, EntryKind.PAGE: ItemKind.UNREACHED}
-
-
 def _build_entry_item(entry: TimelineEntry) -> TimelineItem:
+    kinds = {EntryKind.NOTE: ItemKind.NOTE, EntryKind.PAGE: ItemKind.UNREACHED}
     return TimelineItem(
-        kind=_ITEM_KINDS_BY_ENTRY.get(entry.kind, ItemKind.INCIDENT),
+        kind=kinds.get(entry.kind, ItemKind.INCIDENT),
         at=entry.created_at,
         author=AlertAuthor.model_validate(entry.user) if entry.user else None,
         text=format_timeline_entry(entry),
@@ -275,7 +250,8 @@ def _build_entry_item(entry: TimelineEntry) -> TimelineItem:
 class IncidentAlerts:
     """The alerts in the timeline of an incident."""
 
-    numbers: Mapping[int, int]
+    #: Numbers (iid) as in the field `alerts` of an item, by alert ID.
+    numbers: Mapping[int, tuple[int, ...]]
     rows: Sequence[TimelineRow]
     environments: frozenset[str]
     opened_at: datetime | None
@@ -302,7 +278,7 @@ def find_incident_alerts(incident_id: int, *, session: Session) -> IncidentAlert
         (ItemKind.ENDED, row.recovery_received_at, row) for row in found if row.recovery_received_at
     ]
     return IncidentAlerts(
-        numbers={row.id: row.iid for row in found},
+        numbers={row.id: (row.iid,) for row in found},
         rows=[
             TimelineRow(
                 position=build_position(at, row.id),

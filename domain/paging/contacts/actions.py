@@ -117,8 +117,6 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
     if problem is not None:
         release_locks(work.session)  # Commits the failed attempt, although the request fails.
         raise InvalidError(problem, field="code")
-    if lock_authorization(work) is None:
-        contacts.detach_from_application(contact_id, session=work.session)
     if not was_confirmed:
         record_contact_event(
             work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, confirmed

@@ -44,7 +44,8 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
     own = _select_devices().where(ContactRow.user_id == work.actor.id).with_for_update()
     rows = work.session.scalars(own).all()
     # A browser has only one subscription for this service.
-    same = (each for each in rows if _has_endpoint(each, subscription, keyring))
+    known = ((each, _find_subscription(each, keyring)) for each in rows)
+    same = (each for each, own in known if own and own.endpoint == subscription.endpoint)
     expired = (each for each in rows if each.confirmed_at is None and each.label == label)
     row = next(chain(same, expired), None)
     if row is not None:
@@ -68,7 +69,8 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
     """
     number, _, code = token.partition(".")
     contact_id = parse_id(number)
-    row = None if contact_id is None else _lock_device(contact_id, session=work.session)
+    device = _select_devices().where(ContactRow.id == contact_id).with_for_update()
+    row = None if contact_id is None else work.session.scalar(device)
     user = work.session.get(User, row.user_id) if row is not None else None
     keyring = work.policy(Keyring)
     subscription = _find_subscription(row, keyring) if row is not None else None
@@ -137,17 +139,8 @@ def _select_devices() -> Select[ContactRow]:
     return select(ContactRow).where(ContactRow.type == DEVICE.name).order_by(ContactRow.id)
 
 
-def _lock_device(contact_id: int, *, session: Session) -> ContactRow | None:
-    return session.scalar(_select_devices().where(ContactRow.id == contact_id).with_for_update())
-
-
 def _find_subscription(row: ContactRow, keyring: Keyring) -> PushSubscription | None:
     try:
         return parse_push_subscription(keyring.decrypt(row.address_ciphertext or ""))
     except UndecipherableError:
         return None
-
-
-def _has_endpoint(row: ContactRow, subscription: PushSubscription, keyring: Keyring) -> bool:
-    found = _find_subscription(row, keyring)
-    return found is not None and found.endpoint == subscription.endpoint

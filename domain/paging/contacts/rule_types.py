@@ -146,17 +146,12 @@ def describe_rules(rules: Iterable[NotificationRule], labels: Mapping[int, str])
     order = list(AlertSelection)
     for (concern, only), some in sorted(together.items(), key=lambda each: order.index(each[0][0])):
         when = f", {_format_window(only)}" if only else ""
-        told = [
-            f"{labels[each.contact_id]} {_format_delay(each.delay)}"
-            for each in sorted(some, key=lambda each: each.delay)
-        ]
+        told = []
+        for each in sorted(some, key=lambda each: each.delay):
+            minutes = f"{each.delay} minute{'' if each.delay == 1 else 's'}"
+            delay = f"after {minutes}" if each.delay else "immediately"
+            told.append(f"{labels[each.contact_id]} {delay}")
         yield f"{ALERT_SELECTION_WORDS[concern]}{when}: {', then '.join(told)}."
-
-
-def _format_delay(minutes: int) -> str:
-    if not minutes:
-        return "immediately"
-    return f"after {minutes} minute{'' if minutes == 1 else 's'}"
 
 
 def describe_rule_gaps(rules: Sequence[NotificationRule]) -> Iterator[str]:
@@ -175,8 +170,7 @@ def describe_rule_gaps(rules: Sequence[NotificationRule]) -> Iterator[str]:
         if late:
             yield (
                 f"{alerts}{_format_week_times(late)}: no contact is notified in the first minute, "
-                "so the next "
-                "step of the escalation may run first."
+                "so the next step of the escalation may run first."
             )
 
 

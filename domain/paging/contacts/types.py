@@ -145,16 +145,6 @@ class QuietHoursView(Resource):
     time_zone: str
     critical_breaks_quiet_hours: bool
 
-    @classmethod
-    def from_quiet_hours(cls, hours: QuietHours) -> "QuietHoursView":
-        """Return the resource for quiet hours."""
-        return cls(
-            starts_at=format_minutes_of_day(hours.starts),
-            ends_at=format_minutes_of_day(hours.ends),
-            time_zone=hours.time_zone,
-            critical_breaks_quiet_hours=hours.lets_critical_through,
-        )
-
 
 class ContactPreferences(Resource):
     """Paging preferences of a user."""
@@ -165,8 +155,12 @@ class ContactPreferences(Resource):
     @classmethod
     def from_preferences(cls, preferences: PagingPreferences) -> "ContactPreferences":
         """Return the resource for paging preferences."""
-        hours = preferences.quiet_hours
-        return cls(
-            quiet_hours=None if hours is None else QuietHoursView.from_quiet_hours(hours),
-            follow_ups=preferences.wants_follow_ups,
-        )
+        quiet, hours = None, preferences.quiet_hours
+        if hours is not None:
+            quiet = QuietHoursView(
+                starts_at=format_minutes_of_day(hours.starts),
+                ends_at=format_minutes_of_day(hours.ends),
+                time_zone=hours.time_zone,
+                critical_breaks_quiet_hours=hours.lets_critical_through,
+            )
+        return cls(quiet_hours=quiet, follow_ups=preferences.wants_follow_ups)

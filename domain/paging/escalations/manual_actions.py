@@ -52,7 +52,7 @@ from domain.paging.notifications.acknowledging import (
     LinkSelection,
     find_selected_subjects,
 )
-from domain.paging.notifications.manual_paging import check_reachable
+from domain.paging.notifications.batching import check_reachable
 from domain.paging.notifications.page_targets import SubjectKind
 from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
 from domain.paging.silences.muting import find_alert_mute

@@ -254,11 +254,9 @@ def _load_linked_subjects(
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
         raise ForbiddenError("The account that this message was sent to is no longer active.")
     rows: list[Alert | Incident] = []
-    things: Mapping[SubjectKind, type[Any]] = {
-        SubjectKind.ALERT: Alert,
-        SubjectKind.INCIDENT: Incident,
-    }
-    for about, thing in things.items():
+    things: Sequence[tuple[SubjectKind, type[Any]]]
+    things = (SubjectKind.ALERT, Alert), (SubjectKind.INCIDENT, Incident)
+    for about, thing in things:
         paged = (
             select(about.column)
             .join(PageBatch, PageBatch.id == Page.batch_id)

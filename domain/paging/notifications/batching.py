@@ -12,8 +12,12 @@ from enum import StrEnum
 from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
+from domain.access.roles import Ability
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.failures import is_connection_lost, is_database_failure
 from domain.core.database.rows import split_into_batches, update_rows
+from domain.core.errors import InvalidError
 from domain.core.schedule_conditions import NOW, build_time_from_now
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
@@ -36,8 +40,10 @@ from domain.paging.notifications.send_checks import (
 )
 from domain.paging.notifications.states import PageEvent
 from domain.projects.access import ViewerPermissions, build_namespace, read_roles
-from domain.projects.views import Namespace
+from domain.projects.member_lists import find_users_with_ability
+from domain.projects.views import Namespace, ProjectView
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
+from models.folding import fold_text
 
 _log = logging.getLogger("gatebell.pages")
 #: Maximum number of recipients in a transaction. Transactions are short because writers block each
@@ -47,10 +53,6 @@ _RETRY_DELAY = timedelta(minutes=1)
 #: Pause after a database failure, such as a timeout while waiting for a lock.
 _LOCK_RETRY_DELAY = timedelta(seconds=1)
 _NO_DELAY = timedelta()
-_NO_CONTACT_NOTE = "could not be paged: there is no confirmed contact"
-_QUIET_HOURS_NOTE = "has quiet hours, so the page that was held back waits until they end"
-
-
 #: Conditions that are true if pages can be batched now, or within the batching pause.
 RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
 RECIPIENTS_ARE_DUE_SOON = exists().where(
@@ -109,7 +111,8 @@ class _RecipientBatch:
         )
         apply_check_results(verdicts, recipient, session=self._session, now=self._now)
         if worst := verdicts.worst_severities:
-            leave_at = _find_send_time(self._recipient, worst, self._now)
+            kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
+            leave_at = find_pause_end(self._recipient, kind, severity=worst[kind], now=self._now)
             if leave_at is not None and leave_at > self._now:
                 self._recipient.due_at = leave_at
                 return
@@ -141,15 +144,13 @@ class _RecipientBatch:
                 Page.held_by.is_not(None),
                 Page.is_critical.is_(is_critical),
             )
-            user_id = recipient.user.id if recipient.user is not None else None
-            name, now = recipient.name, self._now
             add_page_entries(
-                _QUIET_HOURS_NOTE,
+                "has quiet hours, so the page that was held back waits until they end",
                 *waiting,
-                user_id=user_id,
-                name=name,
+                user_id=recipient.user_id,
+                name=recipient.name,
                 session=self._session,
-                now=now,
+                now=self._now,
             )
             self._session.execute(
                 update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
@@ -167,17 +168,16 @@ class _RecipientBatch:
             self._recipient.last_page_severity = worst[PageKind.FIRING]
 
     def _cancel_unreachable(self, recipient: Recipient) -> None:
-        user_id = recipient.user.id if recipient.user is not None else None
+        due = self._build_due_page_conditions()
         add_page_entries(
-            _NO_CONTACT_NOTE,
-            *self._build_due_page_conditions(),
+            "could not be paged: there is no confirmed contact",
+            *due,
             Page.kind == PageKind.FIRING.value,
-            user_id=user_id,
+            user_id=recipient.user_id,
             name=recipient.name,
             session=self._session,
             now=self._now,
         )
-        due = self._build_due_page_conditions()
         record_pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
         self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
@@ -267,13 +267,6 @@ def _find_users_seeing_alerts(
     return {user.id for user in users if sees(user)}
 
 
-def _find_send_time(
-    recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
-) -> datetime | None:
-    kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
-    return find_pause_end(recipient, kind, severity=worst[kind], now=now)
-
-
 class UserReachability(StrEnum):
     """Reachability of a user. The value follows the name of the user in a sentence."""
 
@@ -333,3 +326,41 @@ def find_reachability(
         return UserReachability.QUIET if quiet.get(user_id) else UserReachability.REACHABLE
 
     return {user_id: get_reachability(user_id) for user_id in user_ids}
+
+
+def check_reachable(
+    names: Collection[str], project: ProjectView, work: UnitOfWork, *, field: str, is_critical: bool
+) -> Mapping[int, str]:
+    """Return the names of users who can be paged now, by user id.
+
+    Raise InvalidError with the reason if one of the users cannot be paged.
+    """
+    keys = {
+        fold_text(replace_unstorable_characters(name).strip().removeprefix("@")): name
+        for name in names
+    }
+    people = find_users_with_ability(
+        User.username_key.in_(keys),
+        Ability.READ_ALERTS,
+        project.namespace,
+        session=work.session,
+        today=work.now.date(),
+    )
+    missing = keys.keys() - {fold_text(name) for name in people.values()}
+    if missing:
+        name = keys[min(missing)].strip()[:100]
+        message = f'"{name}" is not a member who can see the alerts of this project.'
+        raise InvalidError(message, field=field)
+    found = find_reachability(
+        people,
+        project.namespace,
+        is_critical=is_critical,
+        sends_mail=bool(work.settings.mail_url),
+        session=work.session,
+        now=work.now,
+    )
+    for user_id, reach in sorted(found.items()):
+        if reach is not UserReachability.REACHABLE:
+            message = f"@{people[user_id]} {reach.value}, so no page was sent."
+            raise InvalidError(message, field=field)
+    return people

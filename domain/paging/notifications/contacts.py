@@ -6,6 +6,7 @@ credentials. Other modules send the messages.
 
 import hmac
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -29,10 +30,7 @@ from domain.paging.notifications.contact_types.registry import (
     CONTACT_TYPES,
     get_contact_type,
 )
-from domain.paging.notifications.delivery_status import (
-    delete_contact_and_evaluate,
-    delete_waiting_messages,
-)
+from domain.paging.notifications.delivery_status import delete_waiting_messages
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
 
@@ -151,9 +149,7 @@ def create_contact(
         raise InvalidError(message, field="address")
     _check_address_is_new(new_contact.address, others, keyring)
     row = ContactRow(
-        user_id=new_contact.owner.user_id,
-        project_id=new_contact.owner.project_id,
-        group_id=new_contact.owner.group_id,
+        **vars(new_contact.owner),
         type=new_contact.address.type.name,
         label=_normalize_label(new_contact.label, new_contact.address.shown),
         address_ciphertext=keyring.encrypt(new_contact.address.clear),
@@ -309,7 +305,9 @@ def delete_contact(
     row = get_contact_row(contact_id, owner, session=session)
     _check_not_account_email(row)
     view = build_contact(row)
-    delete_contact_and_evaluate(row, session=session, now=now)
+    delete_waiting_messages(row, session=session, now=now)
+    session.delete(row)
+    session.flush()
     return view
 
 
@@ -405,13 +403,6 @@ def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int
     return len(ended)
 
 
-def detach_from_application(contact_id: int, *, session: Session) -> None:
-    """Detach a contact from the application that created it, when the user confirms the contact."""
-    session.execute(
-        update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
-    )
-
-
 def confirm_contact(
     work: UnitOfWork, contact_id: int, code: str, owner: ContactOwner
 ) -> tuple[Contact, str | None]:
@@ -420,18 +411,24 @@ def confirm_contact(
     The problem is returned instead of raised, so that the failed attempt is stored.
     """
     row = _lock_contact_row(contact_id, owner, session=work.session)
-    if row.confirmed_at is not None:
-        return build_contact(row), None
-    problem = _find_code_problem(row, code, keyring=work.policy(Keyring), now=work.now)
-    if problem is None:
+    if row.confirmed_at is None:
+        problem = _find_code_problem(row, code, keyring=work.policy(Keyring), now=work.now)
+        if problem is not None:
+            return build_contact(row), problem
         row.confirmed_at, row.code_ciphertext, row.code_expires_at = work.now, None, None
-    return build_contact(row), problem
+    if lock_authorization(work) is None:
+        # The contact no longer depends on the application that created it.
+        row.authorization_id = None
+    return build_contact(row), None
 
 
 def _find_code_problem(
     row: ContactRow, code: str, *, keyring: Keyring, now: datetime
 ) -> str | None:
-    expected = _get_valid_code(row, keyring=keyring, now=now)
+    expected = None
+    if row.code_ciphertext is not None and row.code_expires_at and row.code_expires_at > now:
+        with suppress(UndecipherableError):
+            expected = keyring.decrypt(row.code_ciphertext)
     if expected is None:
         return "This code has expired. Send a new code."
     row.code_tries += 1
@@ -440,12 +437,3 @@ def _find_code_problem(
     given = "".join(code.split())
     is_right = hmac.compare_digest(given.encode(errors="replace"), expected.encode())
     return None if is_right else "The code is wrong. Enter the latest code that was sent."
-
-
-def _get_valid_code(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:
-    if row.code_ciphertext is None or row.code_expires_at is None or row.code_expires_at <= now:
-        return None
-    try:
-        return keyring.decrypt(row.code_ciphertext)
-    except UndecipherableError:
-        return None

@@ -27,7 +27,12 @@ from domain.paging.notifications.queueing import (
     queue_notice,
     schedule_contact,
 )
-from domain.paging.notifications.states import PageEvent, PageState, find_page_states_before
+from domain.paging.notifications.states import (
+    MessageState,
+    PageEvent,
+    PageState,
+    find_page_states_before,
+)
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import (
@@ -43,10 +48,7 @@ from models import (
     User,
 )
 
-_SENT = "sent"
 _MAX_MAINTAINERS = 50
-_FAILED_NOTE = "was not reached: {by} failed ({reason}). Further attempts follow."
-_GIVEN_UP_NOTE = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
@@ -63,32 +65,30 @@ def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnEle
 
 def record_pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
     """Record that a contact accepted the pages of batches."""
-    live = _can_change_outcome(PageEvent.TAKEN, PageState.ACCEPTED)
-    _store_outcome(
-        PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now
-    )
+    pages = Page.batch_id.in_(batch_ids)
+    _store_outcome(PageState.ACCEPTED, PageEvent.TAKEN, pages, session=session, now=now)
 
 
 def record_pages_failed(
     event: PageEvent, *pages: ColumnElement[bool], session: Session, now: datetime
 ) -> None:
     """Record that the selected pages currently reach nobody."""
-    _store_outcome(
-        PageState.FAILED,
-        *pages,
-        *_can_change_outcome(event, PageState.FAILED),
-        session=session,
-        now=now,
-    )
+    _store_outcome(PageState.FAILED, event, *pages, session=session, now=now)
 
 
 def _store_outcome(
-    outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime
+    outcome: PageState,
+    event: PageEvent,
+    *pages: ColumnElement[bool],
+    session: Session,
+    now: datetime,
 ) -> None:
     # No escalation waits for pages about incidents.
     news = Page.alert_id.is_not(None)
     session.execute(
-        update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=news)
+        update_rows(Page)
+        .where(*pages, *_can_change_outcome(event, outcome))
+        .values(outcome=outcome.value, outcome_at=now, has_news=news)
     )
 
 
@@ -111,7 +111,8 @@ def find_failed_batches(
     )
     untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_message_due(now))
     hopeful = exists().where(
-        PageMessage.batch_id == PageBatch.id, or_(PageMessage.outcome == _SENT, untried)
+        PageMessage.batch_id == PageBatch.id,
+        or_(PageMessage.outcome == MessageState.SENT.value, untried),
     )
     waited_for = exists().where(
         Page.batch_id == PageBatch.id, *_can_change_outcome(PageEvent.ALL_FAILED, PageState.FAILED)
@@ -144,23 +145,6 @@ def _make_delayed_messages_due(
     for contact_id in sorted({row.contact_id for row in found}):
         schedule_contact(contact_id, now, session=session)
     return {row.batch_id for row in found}
-
-
-def find_batches_without_message(
-    contact_id: int, batch_ids: Collection[int], *, session: Session
-) -> list[int]:
-    """Return the ids of batches without a message to a contact."""
-    told = select(PageMessage.batch_id).where(
-        PageMessage.contact_id == contact_id, PageMessage.batch_id.in_(batch_ids)
-    )
-    return sorted(set(batch_ids) - set(session.scalars(told)))
-
-
-def delete_contact_and_evaluate(contact: Contact, *, session: Session, now: datetime) -> None:
-    """Delete a contact with its messages, and evaluate the pages that waited for it."""
-    delete_waiting_messages(contact, session=session, now=now)
-    session.delete(contact)
-    session.flush()
 
 
 def delete_waiting_messages(contact: Contact, *, session: Session, now: datetime) -> None:
@@ -238,12 +222,16 @@ def notify_maintainers(
         .order_by(User.id)
     ).all()
     ability, of_project = Ability.ADMIN_INTEGRATIONS, [project.project_id or 0]
+    signature = (
+        f"-- \n{policy.instance_name}, {policy.base_url}\n"
+        "You receive this message because you are a maintainer of the project.\n"
+    )
     messages = {
         row.id: NewEmail(
             key=f"{notice.key}, to {row.id}",
             recipient=row.email,
             subject=notice.subject,
-            text=_format_notice_text(row.name or row.username, notice, policy),
+            text=f"Hello {row.name or row.username},\n\n{notice.text}\n\n{signature}",
             about=serialize_notice_subject(row.id, ability, of_project, alerts=notice.alerts),
         )
         for row in people
@@ -261,14 +249,6 @@ def notify_maintainers(
         queue_notice(contact_id, message, session=session, now=now)
 
 
-def _format_notice_text(name: str, notice: MaintainerNotice, policy: PagingSettings) -> str:
-    return (
-        f"Hello {name},\n\n{notice.text}\n\n"
-        f"-- \n{policy.instance_name}, {policy.base_url}\n"
-        "You receive this message because you are a maintainer of the project.\n"
-    )
-
-
 def report_failed_batches(
     contact: Contact,
     batches: Collection[int],
@@ -281,7 +261,8 @@ def report_failed_batches(
     """Report pages of batches that failed at all contacts; `contact` failed last."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
-    _report_contact_failure(_FAILED_NOTE, contact, reason, policy, *live, session=session, now=now)
+    note = "was not reached: {by} failed ({reason}). Further attempts follow."
+    _report_contact_failure(note, contact, reason, policy, *live, session=session, now=now)
 
 
 def end_device(
@@ -334,9 +315,8 @@ def report_given_up_messages(
     if not batches:
         return
     live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
-    _report_contact_failure(
-        _GIVEN_UP_NOTE, contact, reason, policy, *live, session=session, now=now
-    )
+    note = "was not paged by {by}: {reason}. No further attempt is made."
+    _report_contact_failure(note, contact, reason, policy, *live, session=session, now=now)
 
 
 def _report_contact_failure(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, func, or_, select
+from sqlalchemy import Select, SQLColumnExpression, and_, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
@@ -46,11 +46,24 @@ _STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignore
 _NO_FACTS = AlertLinksAndLabels(links={}, labels=())
 
 Value = TypeVar("Value")
-_SubjectTable = tuple[SubjectKind, type[Any], SQLColumnExpression[int]]
-#: Kinds of page subjects, with their tables and the columns for sorting by severity.
-_SUBJECT_TABLES: tuple[_SubjectTable, ...] = (
-    (SubjectKind.INCIDENT, Incident, INCIDENT_SEVERITY_RANK),
-    (SubjectKind.ALERT, Alert, Alert.severity),
+
+
+class _SubjectTable(NamedTuple):
+    """The table of a kind of page subjects, its column for sorting, and the table of notes."""
+
+    about: SubjectKind
+    thing: type[Any]
+    severity: SQLColumnExpression[int]
+    note: type[Any]
+    note_key: SQLColumnExpression[int]
+
+
+_SUBJECT_TABLES = (
+    _SubjectTable(
+        *(SubjectKind.INCIDENT, Incident, INCIDENT_SEVERITY_RANK),
+        *(IncidentNote, IncidentNote.incident_id),
+    ),
+    _SubjectTable(SubjectKind.ALERT, Alert, Alert.severity, AlertNote, AlertNote.alert_id),
 )
 
 
@@ -106,14 +119,13 @@ def find_firing_summary(
     counts: dict[SubjectKind, Mapping[int, int]] = {}
     named: list[FiringSubject] = []
     first: Alert | Incident | None = None
-    for about, thing, severity in _find_subject_tables(PageKind.FIRING, batches, session=session):
-        waiting = _select_waiting_subjects(about, thing, contact, batches)
-        rows = session.execute(
-            waiting.order_by(severity, thing.id).limit(MAX_LISTED_SUBJECTS)
-        ).all()
-        counts[about] = _count_by_project(rows, waiting, session=session)
+    for table in _find_subject_tables(PageKind.FIRING, batches, session=session):
+        waiting = _select_waiting_subjects(table, contact, batches)
+        in_order = waiting.order_by(table.severity, table.thing.id)
+        rows = session.execute(in_order.limit(MAX_LISTED_SUBJECTS)).all()
+        counts[table.about] = _count_by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
-        named += _build_firing_subjects(contact, about, rows, policy, session=session)
+        named += _build_firing_subjects(contact, table.about, rows, policy, session=session)
     named.sort(key=lambda each: SEVERITIES.index(Severity(each.severity)))
     count = sum(sum(each.values()) for each in counts.values())
     return FiringSummary(
@@ -134,7 +146,7 @@ def _find_subject_tables(
     of_alerts = Page.alert_id.is_not(None)
     of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
     found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
-    return [each for each in _SUBJECT_TABLES if (each[0] is SubjectKind.ALERT) in found]
+    return [each for each in _SUBJECT_TABLES if (each.about is SubjectKind.ALERT) in found]
 
 
 def _count_by_project(
@@ -149,16 +161,16 @@ def _count_by_project(
 
 
 def _select_waiting_subjects(
-    subject_kind: SubjectKind, thing: type[Any], contact: Contact, batches: Sequence[int]
+    subject_table: _SubjectTable, contact: Contact, batches: Sequence[int]
 ) -> Select[Any, str]:
-    note = _get_note_table(subject_kind)
+    about, thing, _severity, note, note_key = subject_table
     has_answered = exists().where(
-        note.key == subject_kind.column,
-        note.table.kind == NoteKind.STATUS.value,
-        note.table.user_id == contact.user_id,
-        note.table.created_at >= Page.created_at,
+        note_key == about.column,
+        note.kind == NoteKind.STATUS.value,
+        note.user_id == contact.user_id,
+        note.created_at >= Page.created_at,
     )
-    paged = select(subject_kind.column).where(
+    paged = select(about.column).where(
         Page.batch_id.in_(batches),
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
@@ -171,19 +183,6 @@ def _select_waiting_subjects(
         .join(Project, Project.id == thing.project_id)
         .where(thing.id.in_(paged), waits, Project.deleted_at.is_(None))
     )
-
-
-class _NoteTable(NamedTuple):
-    """The table of user actions on alerts or incidents, and its key column."""
-
-    table: type[Any]
-    key: SQLColumnExpression[int]
-
-
-def _get_note_table(subject_kind: SubjectKind) -> _NoteTable:
-    if subject_kind is SubjectKind.ALERT:
-        return _NoteTable(AlertNote, AlertNote.alert_id)
-    return _NoteTable(IncidentNote, IncidentNote.incident_id)
 
 
 def _build_firing_subjects(
@@ -292,9 +291,8 @@ def find_follow_ups(
     - Its state was not last changed by the user of the contact.
     """
     found = []
-    for about, thing, _severity in _find_subject_tables(
-        PageKind.FOLLOW_UP, batches, session=session
-    ):
+    for table in _find_subject_tables(PageKind.FOLLOW_UP, batches, session=session):
+        about, thing = table.about, table.thing
         told = aliased(Page)
         column = told.alert_id if about is SubjectKind.ALERT else told.incident_id
         knows_of_it = exists().where(
@@ -304,39 +302,36 @@ def find_follow_ups(
             PageMessage.contact_id == contact.id,
             MAY_BE_READ,
         )
-        news = select(about.column).where(*_is_live_follow_up(batches), knows_of_it)
+        news = select(about.column).where(
+            Page.batch_id.in_(batches),
+            Page.kind == PageKind.FOLLOW_UP.value,
+            Page.withdrawn_at.is_(None),
+            knows_of_it,
+        )
         rows = session.execute(
             select(thing, Project.path)
             .join(Project, Project.id == thing.project_id)
             .where(thing.id.in_(news), thing.status.in_(_STATUS_WORDS))
             .order_by(thing.project_id, thing.iid)
         ).all()
-        changes = _find_last_changes(
-            about, {each.id: each.status for each, _ in rows}, session=session
-        )
-        found += [
-            _build_follow_up(about, each, path, change)
-            for each, path in rows
-            if not (
-                (change := changes.get(each.id))
-                and contact.user_id
-                and contact.user_id == change.user_id
-            )
-        ]
+        statuses = {each.id: each.status for each, _ in rows}
+        changes = _find_last_changes(table, statuses, session=session)
+        for each, path in rows:
+            change = changes.get(each.id)
+            if change and contact.user_id and contact.user_id == change.user_id:
+                continue
+            by = f" by @{change.user_name}" if change and change.user_name else ""
+            words = f"{_STATUS_WORDS[each.status]}{by}"
+            title = format_title(each)
+            found.append(FollowUp(about=about, words=words, title=title, path=path, iid=each.iid))
     return found
 
 
-def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for follow-ups in batches that were not canceled."""
-    is_news = Page.kind == PageKind.FOLLOW_UP.value
-    return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
-
-
 def _find_last_changes(
-    subject_kind: SubjectKind, states: Mapping[int, str], *, session: Session
+    subject_table: _SubjectTable, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
     """Return notes about the changes that set the current status of alerts or incidents, by id."""
-    note, key = _get_note_table(subject_kind)
+    note, key = subject_table.note, subject_table.note_key
     newest = (
         select(func.max(note.id))
         .where(key.in_(states), note.kind == NoteKind.STATUS.value)
@@ -351,19 +346,3 @@ def _find_last_changes(
         if state == states[number]:
             found[number] = row
     return found
-
-
-def _build_follow_up(
-    subject_kind: SubjectKind,
-    subject: Alert | Incident,
-    path: str,
-    change: AlertNote | IncidentNote | None,
-) -> FollowUp:
-    by = f" by @{change.user_name}" if change is not None and change.user_name else ""
-    return FollowUp(
-        about=subject_kind,
-        words=f"{_STATUS_WORDS[subject.status]}{by}",
-        title=format_title(subject),
-        path=path,
-        iid=subject.iid,
-    )

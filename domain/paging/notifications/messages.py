@@ -66,11 +66,12 @@ def format_firing_subject(firing: FiringSummary, reader: MessageReader) -> str:
     """Return the subject of a message about alerts and incidents that need attention."""
     first = firing.named[0]
     if firing.count == 1:
-        return _format_subject(
-            f"[{first.severity}] {_format_unanswered_prefix(first.reason, reader)}",
-            first,
-            f"({_format_reference(first)})",
-        )
+        reason = first.reason
+        # From the second round on, the subject shows how long nobody has responded.
+        waited = _format_waiting_time(reason, reader) if reason and reason.round > 1 else ""
+        unanswered = f"Unanswered for {waited}: " if waited else ""
+        before = f"[{first.severity}] {unanswered}"
+        return _format_subject(before, first, f"({_format_reference(first)})")
     where = _format_projects(first.path, firing.projects)
     return _format_subject(
         f"[{first.severity}] {_format_firing_count(firing)} in {where}: ", first, "and others"
@@ -101,14 +102,6 @@ def format_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
     return "\n".join(lines).rstrip()
 
 
-def format_short_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
-    """Return the text below the subject of a short message: the reason and the next step."""
-    reason = firing.named[0].reason
-    if firing.count > 1 or reason is None:
-        return ""
-    return f"{_format_short_reason(reason, reader)}."
-
-
 def format_follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
     """Return the subject of a message about alerts and incidents that no longer need attention."""
     first = follow_ups[0]
@@ -133,12 +126,6 @@ def format_follow_up_text(follow_ups: Sequence[FollowUp], reader: MessageReader)
     if len(follow_ups) > _MAX_FOLLOW_UPS:
         lines.append(f"… and {len(follow_ups) - _MAX_FOLLOW_UPS} more.")
     return "\n".join(lines)
-
-
-def _format_unanswered_prefix(reason: PageReason | None, reader: MessageReader) -> str:
-    """Return the prefix of a subject from the second round on, if nobody has responded."""
-    waited = _format_waiting_time(reason, reader) if reason is not None and reason.round > 1 else ""
-    return f"Unanswered for {waited}: " if waited else ""
 
 
 def _format_alert_title(alert: FiringSubject) -> str:
@@ -169,20 +156,25 @@ def _format_several_subjects(firing: FiringSummary, reader: MessageReader) -> It
 def _format_single_subject(
     alert: FiringSubject, single: SingleSubjectFacts, reader: MessageReader
 ) -> Iterator[str]:
-    facts = single.facts
+    facts, reason = single.facts, alert.reason
+    labels = ", ".join(f"{name}={value}" for name, value in facts.labels)
+    waited = _format_waiting_time(reason, reader) if reason else ""
     shown = (
         ("Severity", alert.severity),
         ("Project", alert.path),
         *single.details,
-        *([("Labels", _format_labels(facts.labels))] if facts.labels else []),
+        ("Labels", labels),
         ("Started", reader.format_reader_time(alert.started_at)),
-        *(_list_reason_facts(alert.reason, reader) if alert.reason else ()),
+        ("Paged by", _format_reason(reason) if reason else ""),
+        ("Unanswered", f"for {waited}" if waited else ""),
+        ("Next", _format_next_step(reason, reader) if reason else ""),
     )
     yield _format_alert_title(alert)
     yield ""
     yield from (
         f"{name}: {truncate_text(format_one_line(value), _MAX_VALUE_LENGTH)}"
         for name, value in shown
+        if value
     )
     if single.description:
         yield from (
@@ -199,22 +191,10 @@ def _format_single_subject(
     yield f"Show {alert.about} #{alert.iid}: {reader.get_url(alert)}"
 
 
-def _format_labels(labels: Sequence[tuple[str, str]]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in labels)
-
-
 def _format_link(link: str) -> str:
     """Return a URL unchanged, but truncate other text, such as a runbook that is a sentence."""
     line = format_one_line(link)
     return line if is_web_url(line) else truncate_text(line, _MAX_VALUE_LENGTH)
-
-
-def _list_reason_facts(reason: PageReason, reader: MessageReader) -> Iterator[tuple[str, str]]:
-    yield "Paged by", _format_reason(reason)
-    waited = _format_waiting_time(reason, reader)
-    if waited:
-        yield "Unanswered", f"for {waited}"
-    yield "Next", _format_next_step(reason, reader)
 
 
 def _format_short_reason(reason: PageReason, reader: MessageReader) -> str:
@@ -346,7 +326,12 @@ def build_page_content(
     zone = DEFAULT_ZONE if user_id is None else get_time_zone(user_id, session=session)
     reader = MessageReader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
-        link = _build_acknowledgement_link(contact, batches, policy, now=now)
+        link = None
+        if user_id is not None:
+            own = AcknowledgementLink(
+                user_id=user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
+            )
+            link = f"{policy.base_url}/-/acknowledge/{sign_link(own, policy.link_keys, now=now)}"
         return _build_firing_content(firing, follow_ups, link, reader, contact, policy)
     return _build_follow_up_content(follow_ups, reader, contact, policy) if follow_ups else None
 
@@ -366,7 +351,9 @@ def _build_firing_content(
     if follow_ups:
         parts.append(format_follow_up_text(follow_ups, reader))
     first = firing.named[0]
-    brief = format_short_firing_text(firing, reader)
+    brief = ""
+    if firing.count == 1 and first.reason is not None:
+        brief = f"{_format_short_reason(first.reason, reader)}."
     url = reader.get_url(first)
     way = f"Acknowledge: {link}" if link else url
     buttons = [("Acknowledge", link)] if link is not None else []
@@ -412,9 +399,7 @@ def _build_firing_notification(
     lines = (truncate_text(format_one_line(each), _MAX_VALUE_LENGTH) for each in facts if each)
     return DeviceNotification(
         title=truncate_text(title, _MAX_SUBJECT_LENGTH),
-        body="\n".join(
-            truncate_text(format_one_line(each), _MAX_VALUE_LENGTH) for each in lines if each
-        ),
+        body="\n".join(filter(None, lines)),
         url=reader.get_url(first),
         acknowledge_url=link or "",
         acknowledge_subject=PageSubject(first.about, first.id).form_value,
@@ -441,46 +426,24 @@ def _build_tag(subject: FiringSubject | FollowUp, contact: Contact, policy: Pagi
 def _build_follow_up_content(
     follow_ups: Sequence[FollowUp], reader: MessageReader, contact: Contact, policy: PagingSettings
 ) -> MessageContent:
-    first = follow_ups[0]
-    return MessageContent(
-        subject=format_follow_up_subject(follow_ups),
-        text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
-        short_text=reader.get_url(first),
-        thread=reader.get_url(first) if len(follow_ups) == 1 else "",
-        notification=_build_follow_up_notification(follow_ups, reader, contact, policy),
-    )
-
-
-def _build_follow_up_notification(
-    follow_ups: Sequence[FollowUp], reader: MessageReader, contact: Contact, policy: PagingSettings
-) -> DeviceNotification:
     first, tags = follow_ups[0], _build_tags(follow_ups, contact, policy)
+    url, subject = reader.get_url(first), format_follow_up_subject(follow_ups)
+    notification = DeviceNotification(title=subject, body="", url=url, ended_tags=tags)
     if len(follow_ups) == 1:
         title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
-        return DeviceNotification(
+        notification = DeviceNotification(
             title=f"{first.words}: {title}",
             body=f"{first.path} #{first.iid}",
-            url=reader.get_url(first),
+            url=url,
             tag=tags[0],
         )
-    return DeviceNotification(
-        title=format_follow_up_subject(follow_ups),
-        body="",
-        url=reader.get_url(first),
-        ended_tags=tags,
+    return MessageContent(
+        subject=subject,
+        text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
+        short_text=url,
+        thread=url if len(follow_ups) == 1 else "",
+        notification=notification,
     )
-
-
-def _build_acknowledgement_link(
-    contact: Contact, batches: Sequence[int], policy: PagingSettings, *, now: datetime
-) -> str | None:
-    """Return the link for acknowledging the alerts of batches; None for channels."""
-    if contact.user_id is None:
-        return None
-    link = AcknowledgementLink(
-        user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
-    )
-    return f"{policy.base_url}/-/acknowledge/{sign_link(link, policy.link_keys, now=now)}"
 
 
 def build_test_content(contact: Contact, policy: PagingSettings) -> MessageContent:

@@ -22,11 +22,6 @@ from domain.projects.views import Namespace
 from models import Alert, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-_PROJECT_DELETED = "the project was deleted"
-_PROJECT_ARCHIVED = "the project is archived"
-_NO_ACCESS = "the recipient no longer has access to the project"
-_ALERTS_ANSWERED = "its alerts no longer need attention"
-_ALERTS_MUTED = "its alerts are muted"
 
 
 class NoticeBlock(NamedTuple):
@@ -87,13 +82,13 @@ def _find_project_block(
 ) -> str | None:
     project = session.get(Project, project_id)
     if project is None or project.deleted_at is not None:
-        return _PROJECT_DELETED
+        return "the project was deleted"
     if project.archived_at is not None:
-        return _PROJECT_ARCHIVED
+        return "the project is archived"
     place = Namespace(project_id=project_id, path=project.path)
     wanted, ability = User.id == about["user"], Ability(about["ability"])
     able = find_users_with_ability(wanted, ability, place, session=session, today=now.date())
-    return None if able else _NO_ACCESS
+    return None if able else "the recipient no longer has access to the project"
 
 
 def _find_alert_block(
@@ -110,7 +105,7 @@ def _find_alert_block(
     )
     triggered: dict[int, int] = dict(rows.all())
     if not triggered:
-        return NoticeBlock(_ALERTS_ANSWERED)
+        return NoticeBlock("its alerts no longer need attention")
     try:
         held = find_holds(triggered, moment=now, session=session, parser_settings=parser_settings)
     except SQLAlchemyError:
@@ -122,4 +117,6 @@ def _find_alert_block(
             extra={"event": "notice.silence_check_failed"},
         )
         return None
-    return None if triggered.keys() - held.keys() else NoticeBlock(_ALERTS_MUTED, waits=True)
+    return (
+        None if triggered.keys() - held.keys() else NoticeBlock("its alerts are muted", waits=True)
+    )

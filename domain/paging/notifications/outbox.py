@@ -25,7 +25,6 @@ from domain.paging.notifications.contact_types.base import ContactMessage, SendP
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
     end_device,
-    find_batches_without_message,
     find_failed_batches,
     record_pages_accepted,
     record_pages_failed,
@@ -53,6 +52,7 @@ from domain.paging.notifications.queueing import (
 )
 from domain.paging.notifications.send_checks import (
     apply_check_results,
+    build_recipient_condition,
     check_pages,
     clear_stale_holds,
     find_contact_recipient,
@@ -63,7 +63,6 @@ from domain.paging.notifications.states import (
     MessageState,
     PageEvent,
     get_message_state_after,
-    get_stored_message_outcome,
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
@@ -194,16 +193,11 @@ def record_message_sent(
         contact.tries, contact.failing_since, contact.last_error = 0, None, None
         contact.last_sent_at = now
     messages = queue.list_waiting_messages(PageMessage.id.in_(delivery.message_ids))
-    ended = get_message_state_after(MessageEvent.TAKEN)
-    batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
-        each.ended_at, each.outcome, each.is_under_way = (
-            now,
-            get_stored_message_outcome(ended),
-            False,
-        )
+        each.is_under_way = False
+    batches = [each.batch_id for each in messages if each.batch_id is not None]
     record_pages_accepted(batches, session=session, now=now)
-    queue.end_messages(messages, ended)
+    queue.end_messages(messages, get_message_state_after(MessageEvent.TAKEN))
 
 
 def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
@@ -298,11 +292,7 @@ def _lock_contact(
     found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
     if found is None:
         return None
-    is_theirs = (
-        PageRecipient.contact_id == found.id
-        if found.user_id is None
-        else PageRecipient.user_id == found.user_id
-    )
+    is_theirs = build_recipient_condition(found.id, found.user_id)
     session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
     contact = session.scalar(select(Contact).where(*which).with_for_update())
     return _ContactQueue(contact, session, now) if contact is not None else None
@@ -374,7 +364,9 @@ class _ContactQueue:
         """Return the content of messages, or None if there is nothing to send now."""
         contact, session, now = self.contact, self.session, self.now
         kind = MessageKind(messages[0].kind)
-        if kind in RETRIED_KINDS and not self._is_owner_active():
+        state = select(User.state).where(User.id == contact.user_id)
+        is_retried_for_user = kind in RETRIED_KINDS and contact.user_id is not None
+        if is_retried_for_user and session.scalar(state) != ACTIVE:
             return None
         if kind is MessageKind.PAGE:
             return build_page_content(contact, messages, policy, session=session, now=now)
@@ -383,12 +375,6 @@ class _ContactQueue:
         if kind is MessageKind.TEST:
             return build_test_content(contact, policy)
         return build_code_content(contact, policy, keyring=keyring, now=now)
-
-    def _is_owner_active(self) -> bool:
-        """Return whether the contact belongs to a project or group, or to an active user."""
-        user_id = self.contact.user_id
-        state = select(User.state).where(User.id == user_id)
-        return user_id is None or self.session.scalar(state) == ACTIVE
 
     def _build_notice_content(
         self, message: PageMessage, policy: PagingSettings
@@ -448,8 +434,11 @@ class _ContactQueue:
 
     def end_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
         """Mark messages as ended, and count them."""
+        # Older releases do not support `cancelled`.
+        is_cancelled = outcome is MessageState.CANCELLED
+        stored = MessageState.WITHDRAWN.value if is_cancelled else outcome.value
         for each in messages:
-            each.ended_at, each.outcome = self.now, get_stored_message_outcome(outcome)
+            each.ended_at, each.outcome = self.now, stored
         if messages:
             self.add_to_total(outcome.value, len(messages))
 
@@ -480,7 +469,10 @@ class _ContactQueue:
             return
         passed_on = set[int]()
         for other in self._find_fallback_contacts(problem, policy):
-            for each in find_batches_without_message(other, lost, session=session):
+            told = select(PageMessage.batch_id).where(
+                PageMessage.contact_id == other, PageMessage.batch_id.in_(lost)
+            )
+            for each in sorted(set(lost) - set(session.scalars(told))):
                 queue_batch(each, [other], session=session, now=now)
                 passed_on.add(each)
         lost = [each for each in lost if each not in passed_on]

@@ -5,7 +5,7 @@ one for each contact (`domain/paging/notifications/outbox.py`). The key of a pag
 prevents duplicates.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +20,6 @@ from domain.paging.notifications.recipients import (
     BATCHING_PAUSE,
     BELOW_ALL_SEVERITIES,
     PAUSE_BETWEEN_PAGES,
-    RecipientKey,
     find_hold_end,
     get_or_create_recipients,
     get_quiet_hours,
@@ -86,7 +85,7 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
     """
     by_key = {page.key: page for page in pages}
     return sum(
-        _queue_pages_of_kind(part, PageKind.FIRING, session=session, now=now)
+        _queue_page_batch(part, session=session, now=now)
         for part in split_into_batches(list(by_key.values()))
     )
 
@@ -147,7 +146,7 @@ def _cancel_subject_pages(
             recipient=wanting[recipient],
             key=f"follow-up of {subject_kind} {number} to {recipient} at {now.isoformat()}",
             about=PageSubject(subject_kind, number),
-            urgency=_FOLLOW_UP_URGENCY,
+            urgency=PageUrgency(BELOW_ALL_SEVERITIES),
         )
         for recipient, number in told
         if number and recipient in wanting
@@ -249,34 +248,21 @@ class _NewPageRow(NamedTuple):
     urgency: PageUrgency
 
 
-def _queue_pages_of_kind(
-    pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime
-) -> int:
+def _queue_page_batch(pages: Sequence[NewPage], *, session: Session, now: datetime) -> int:
     recipients = get_or_create_recipients(
         {page.user_id for page in pages if page.user_id is not None},
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
     severities = find_severity_ranks({page.subject for page in pages}, session=session)
-    rows = _build_page_rows(
-        (page for page in pages if page.subject in severities), recipients, severities
-    )
-    return _insert_pages(rows, kind, session=session, now=now)
-
-
-def _build_page_rows(
-    pages: Iterable[NewPage],
-    recipients: Mapping[RecipientKey, PageRecipient],
-    severities: Mapping[PageSubject, int],
-) -> list[_NewPageRow]:
-    found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
-    return [
-        _NewPageRow(
-            row, page.key, page.subject, PageUrgency(severities[page.subject], page.is_critical)
-        )
-        for page, row in found
-        if row is not None
-    ]
+    rows = []
+    for page in pages:
+        recipient = recipients.get((page.user_id, page.channel_id))
+        severity = severities.get(page.subject)
+        if recipient is not None and severity is not None:
+            urgency = PageUrgency(severity, page.is_critical)
+            rows.append(_NewPageRow(recipient, page.key, page.subject, urgency))
+    return _insert_pages(rows, PageKind.FIRING, session=session, now=now)
 
 
 def _insert_pages(
@@ -284,7 +270,13 @@ def _insert_pages(
 ) -> int:
     if not rows:
         return 0
-    due = _DueTimes(kind, now)
+    # The due time is computed only once for each recipient.
+    due = {
+        (row.recipient.id, row.urgency): compute_page_due_time(
+            row.recipient, kind, row.urgency, now=now
+        )
+        for row in {(row.recipient.id, row.urgency): row for row in rows}.values()
+    }
     values = [
         {
             "key": row.key,
@@ -293,7 +285,7 @@ def _insert_pages(
             "kind": kind.value,
             "is_critical": row.urgency.is_critical,
             "created_at": now,
-            "due_at": due.get_due_time(row.recipient, row.urgency),
+            "due_at": due[row.recipient.id, row.urgency],
         }
         for row in rows
     ]
@@ -308,26 +300,6 @@ def _insert_pages(
         earliest[recipient_id] = min(due_at, earliest.get(recipient_id, due_at))
     schedule_recipients(earliest, session=session)
     return len(stored)
-
-
-class _DueTimes:
-    """Computes the due times of pages that are queued now, once for each recipient."""
-
-    def __init__(self, kind: PageKind, now: datetime) -> None:
-        self._kind = kind
-        self._now = now
-        self._known: dict[tuple[int, PageUrgency], datetime] = {}
-
-    def get_due_time(self, recipient: PageRecipient, urgency: PageUrgency) -> datetime:
-        known = self._known.get((recipient.id, urgency))
-        if known is None:
-            known = compute_page_due_time(recipient, self._kind, urgency, now=self._now)
-            self._known[recipient.id, urgency] = known
-        return known
-
-
-#: Urgency of follow-ups, which is the lowest urgency.
-_FOLLOW_UP_URGENCY = PageUrgency(BELOW_ALL_SEVERITIES)
 
 
 def compute_page_due_time(

@@ -2,19 +2,29 @@
 
 The content is encrypted for the browser (RFC 8291), so the push service cannot read it. A signed
 token identifies this instance (RFC 8292).
+
+All hosts share the key pair of the token. Each subscription of a browser is bound to the public
+key, so the key is never rotated. A new key is created only if no known SECRET_KEY can decrypt the
+stored key.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from http import HTTPStatus
 
 import http_ece
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc import jwt
 from joserfc.jwk import ECKey
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from domain.core.database.locks import AdvisoryLock
+from domain.core.keyring import Keyring, UndecipherableError
 from domain.delivery.mail.html_part import split_signature
 from domain.delivery.outgoing.errors import describe_status_problem
 from domain.paging.notifications.contact_types.base import SendProblem
@@ -23,19 +33,16 @@ from domain.paging.notifications.messages import (
     MessageContent,
     truncate_text,
 )
-from domain.paging.notifications.push_keys import encode_public_key
-from domain.paging.notifications.push_subscriptions import PushSubscription
+from domain.paging.notifications.push_subscriptions import PushSubscription, encode_base64url
+from models import PushKey
 
 #: Time in seconds for which the push service keeps a message for an offline device.
 TTL_SECONDS = 86_400
 #: Lifetime of a token, which must be at most 24 hours (RFC 8292 section 2).
 _TOKEN_LIFETIME = timedelta(hours=12)
-_ALGORITHM = "ES256"
 #: Size of a payload that every push service accepts after encryption (RFC 8291 section 4).
 _MAX_PAYLOAD_BYTES = 3993
 _MIN_TEXT_LENGTH = 20
-#: Statuses of a subscription that has ended (RFC 8030 section 7.3).
-_GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 SUBSCRIPTION_ENDED = SendProblem(
     "the browser has ended its subscription", is_final=True, has_ended=True
 )
@@ -68,7 +75,7 @@ def build_push_request(
         "exp": int((now + _TOKEN_LIFETIME).timestamp()),
         "sub": contact_url,
     }
-    token = jwt.encode({"alg": _ALGORITHM, "typ": "JWT"}, claims, key)
+    token = jwt.encode({"alg": "ES256", "typ": "JWT"}, claims, key)
     body: bytes = http_ece.encrypt(
         payload,
         private_key=generate_private_key(SECP256R1()),
@@ -122,7 +129,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
 
 def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
     """Return the problem that a status of a push service means, or None if the service accepted."""
-    if status in _GONE:
+    if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:  # RFC 8030 section 7.3
         return SUBSCRIPTION_ENDED
     problem = describe_status_problem(status)
     if problem is None:
@@ -130,3 +137,43 @@ def find_push_problem(status: int, retry_after: int | None) -> SendProblem | Non
     return SendProblem(
         problem.replace("the server", "the push service", 1), retry_after=retry_after
     )
+
+
+def get_or_create_push_key(*, session: Session, keyring: Keyring, now: datetime) -> ECKey:
+    """Return the key pair. The first call creates it, so the transaction must allow writes."""
+    found = _find_push_key(session, keyring)
+    if found is not None:
+        return found
+    AdvisoryLock.PUSH_KEYS.acquire(session)
+    # Another process may have created the key before this process acquired the lock.
+    found = _find_push_key(session, keyring)
+    if found is not None:
+        return found
+    key = ECKey.generate_key("P-256")
+    ciphertext = keyring.encrypt(json.dumps(key.as_dict(private=True)))
+    session.add(PushKey(private_ciphertext=ciphertext, created_at=now))
+    session.flush()  # Make the key visible in the same transaction.
+    return key
+
+
+def encode_public_key(key: ECKey) -> str:
+    """Return the public key as browsers expect it: an uncompressed point in base64url."""
+    public = key.public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    return encode_base64url(public)
+
+
+def _find_push_key(session: Session, keyring: Keyring) -> ECKey | None:
+    """Return the newest key that this keyring can decrypt."""
+    for ciphertext in session.scalars(
+        select(PushKey.private_ciphertext).order_by(PushKey.id.desc())
+    ):
+        try:
+            return _decrypt_key(ciphertext, keyring)
+        except UndecipherableError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=8)
+def _decrypt_key(ciphertext: str, keyring: Keyring) -> ECKey:
+    return ECKey.import_key(json.loads(keyring.decrypt(ciphertext)))

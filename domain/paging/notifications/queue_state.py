@@ -23,8 +23,8 @@ from domain.paging.notifications.states import (
 )
 from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
-_MAX_FAILING_CONTACTS = 50
-_MAX_GIVEN_UP_MESSAGES = 50
+#: Maximum numbers of failing contacts and of given-up messages that are listed.
+_MAX_LISTED = 50
 #: Delay after the due time, beyond which a page or message counts as overdue.
 _OVERDUE_TOLERANCE = timedelta(minutes=1)
 
@@ -149,7 +149,7 @@ def _list_failing_contacts(session: Session) -> list[FailingContact]:
         .outerjoin(Group, Group.id == Contact.group_id)
         .where(Contact.failing_since.is_not(None))
         .order_by(Contact.failing_since)
-        .limit(_MAX_FAILING_CONTACTS)
+        .limit(_MAX_LISTED)
     )
     return [
         FailingContact(
@@ -172,16 +172,14 @@ def _list_given_up_messages(session: Session) -> list[GivenUpMessage]:
         .outerjoin(Group, Group.id == Contact.group_id)
         .where(PageMessage.outcome == MessageState.GIVEN_UP.value)
         .order_by(PageMessage.ended_at.desc())
-        .limit(_MAX_GIVEN_UP_MESSAGES)
+        .limit(_MAX_LISTED)
     )
     return [
         GivenUpMessage(
-            id=message.id,
+            **get_column_values(message, GivenUpMessage),
             owner=username or path,
             label=contact.label,
             type=get_contact_type(contact.type),
-            ended_at=message.ended_at,
-            tries=message.tries,
         )
         for message, contact, username, path in rows
         if message.ended_at is not None

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -82,14 +81,10 @@ def build_rule(row: ContactRule) -> NotificationRule:
         contact_id=row.contact_id,
         alert_selection=AlertSelection(row.alerts),
         delay=row.delay_minutes,
-        only=None if row.only is None else parse_stored_window(row.only),
+        only=TimeWindow(**{**row.only, "weekdays": tuple(row.only["weekdays"])})
+        if row.only is not None
+        else None,
     )
-
-
-def parse_stored_window(stored_values: Mapping[str, Any]) -> TimeWindow:
-    """Parse a window from its stored format."""
-    weekdays = tuple(stored_values["weekdays"])
-    return TimeWindow(start=stored_values["start"], end=stored_values["end"], weekdays=weekdays)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,11 +39,6 @@ from domain.projects.views import Viewer
 from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-NOT_ACTIVE_REASON = "is not active and was not paged"
-NO_ACCESS_REASON = "has no access to the alerts of the project and was not paged"
-NOT_IN_PROJECT_REASON = "no longer belongs to the project and was not paged"
-_PROJECT_DELETED_REASON = "is not paged, because the project is being deleted"
-_ARCHIVED_UPDATE_REASON = "receives no update, because the project is archived"
 _HELD_NOTE = (
     "is not paged while paging is held back ({words}). The page is sent afterwards if the alert "
     "still needs attention."
@@ -56,10 +51,8 @@ _PARTLY_HELD_NOTE = (
 ARCHIVED_REASON = "the project is archived"
 #: Shortest and longest interval between checks of an archived project. The interval is a tenth of
 #: the time since the project was archived.
-_MIN_ARCHIVED_CHECK_INTERVAL, MAX_ARCHIVED_CHECK_INTERVAL = (
-    timedelta(seconds=30),
-    timedelta(minutes=30),
-)
+_MIN_ARCHIVED_CHECK_INTERVAL = timedelta(seconds=30)
+MAX_ARCHIVED_CHECK_INTERVAL = timedelta(minutes=30)
 #: Minimum duration of a hold. It is longer than the batching pause, so held pages do not become due
 #: during this pause.
 _MIN_HOLD = 2 * BATCHING_PAUSE
@@ -74,6 +67,11 @@ class Recipient(NamedTuple):
     user: User | None
     #: The channel. None for a user.
     channel: Contact | None
+
+    @property
+    def user_id(self) -> int | None:
+        """Return the id of the user, or None for a channel."""
+        return self.user.id if self.user is not None else None
 
     @property
     def name(self) -> str:
@@ -92,13 +90,16 @@ def get_recipient(row: PageRecipient, *, session: Session) -> Recipient:
 
 def find_contact_recipient(contact: Contact, *, session: Session) -> Recipient | None:
     """Return the recipient of a contact, or None if the recipient was never paged."""
-    is_theirs = (
-        PageRecipient.contact_id == contact.id
-        if contact.user_id is None
-        else PageRecipient.user_id == contact.user_id
-    )
+    is_theirs = build_recipient_condition(contact.id, contact.user_id)
     row = session.scalar(select(PageRecipient).where(is_theirs))
     return get_recipient(row, session=session) if row is not None else None
+
+
+def build_recipient_condition(contact_id: int, user_id: int | None) -> ColumnElement[bool]:
+    """Return the condition for the row of the user of a contact, or of a channel."""
+    if user_id is None:
+        return PageRecipient.contact_id == contact_id
+    return PageRecipient.user_id == user_id
 
 
 class _CheckedPage(NamedTuple):
@@ -177,11 +178,13 @@ def check_pages(
         reason = reasons.get(each.project_id)
         since = archived.get(each.project_id)
         if reason is None and since is not None and each.kind == PageKind.FOLLOW_UP.value:
-            reason = _ARCHIVED_UPDATE_REASON
+            reason = "receives no update, because the project is archived"
         if reason is not None:
             canceled.setdefault(reason, []).append(each)
         elif since is not None:
-            held.setdefault(_build_archived_hold(since, now), []).append(each)
+            pause = max((now - since) / 10, _MIN_ARCHIVED_CHECK_INTERVAL)
+            look_again_at = now + min(pause, MAX_ARCHIVED_CHECK_INTERVAL)
+            held.setdefault(PageHold(ARCHIVED_REASON, look_again_at), []).append(each)
         else:
             left.append(each)
     holds = _find_holds(left, policy, session=session, now=now)
@@ -229,11 +232,6 @@ def _find_holds(
     }
 
 
-def _build_archived_hold(since: datetime, now: datetime) -> PageHold:
-    pause = min(max((now - since) / 10, _MIN_ARCHIVED_CHECK_INTERVAL), MAX_ARCHIVED_CHECK_INTERVAL)
-    return PageHold(ARCHIVED_REASON, now + pause)
-
-
 def _find_cancel_reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
@@ -241,16 +239,19 @@ def _find_cancel_reasons(
 
     Projects without such a reason are left out.
     """
-    deleted = {each.id: _PROJECT_DELETED_REASON for each in projects if each.deleted_at is not None}
+    being_deleted = "is not paged, because the project is being deleted"
+    deleted = {each.id: being_deleted for each in projects if each.deleted_at is not None}
     live = [each for each in projects if each.id not in deleted]
     if recipient.user is not None:
         seen = find_visible_projects(recipient.user, live, session=session, now=now)
-        reason = NO_ACCESS_REASON if recipient.user.state == ACTIVE else NOT_ACTIVE_REASON
+        is_active = recipient.user.state == ACTIVE
+        problem = "has no access to the alerts of the project" if is_active else "is not active"
+        reason = f"{problem} and was not paged"
     else:
         used = find_group_chains([each.id for each in live], session=session)
         channel = recipient.channel
         seen = {each for each, of in used.items() if channel is not None and of.owns_row(channel)}
-        reason = NOT_IN_PROJECT_REASON
+        reason = "no longer belongs to the project and was not paged"
     return deleted | {each.id: reason for each in live if each.id not in seen}
 
 
@@ -316,8 +317,10 @@ class _PageChanges:
 
     def hold_pages(self, hold: PageHold, pages: Sequence[_CheckedPage], *, by: str) -> None:
         """Hold pages; pages that some contacts have received are queued again for all contacts."""
-        batches = {each.batch_id for each in pages} - {None}
-        read = _find_delivered_batches(batches, session=self.session)
+        sent = select(PageMessage.batch_id).where(
+            PageMessage.batch_id.in_({each.batch_id for each in pages} - {None}), MAY_BE_READ
+        )
+        read = set(self.session.scalars(sent.distinct()))
         due_at = max(hold.look_again_at, self.now + _MIN_HOLD)
         waiting = [each for each in pages if each.batch_id not in read]
         new = [each for each in waiting if each.held_by != hold.words]
@@ -369,21 +372,12 @@ class _PageChanges:
             )
 
     def _add_activity_entries(self, text: str, pages: Sequence[_CheckedPage]) -> None:
-        user, name = self.recipient.user, self.recipient.name
-        user_id = user.id if user is not None else None
+        user_id, name = self.recipient.user_id, self.recipient.name
         for some in split_into_batches(pages):
             which = _build_id_condition(some)
             add_page_entries(
                 text, which, user_id=user_id, name=name, session=self.session, now=self.now
             )
-
-
-def _find_delivered_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
-    """Return the ids of batches that a contact may have received."""
-    if not ids:
-        return set()
-    sent = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(ids), MAY_BE_READ)
-    return set(session.scalars(sent.distinct()))
 
 
 def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:

@@ -201,11 +201,6 @@ def find_page_states_before(outcome: PageState, event: PageEvent) -> frozenset[P
     ) - {outcome}
 
 
-def get_stored_message_outcome(state: MessageState) -> str:
-    """Return the stored outcome of an ended message; older releases do not support `cancelled`."""
-    return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
-
-
 def get_message_state(outcome: str | None, cancelled_because: str | None) -> MessageState:
     """Return the state of a stored message."""
     if outcome == REQUEUED_OUTCOME:

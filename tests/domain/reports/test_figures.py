@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from domain.paging.on_call.schedule_values import Period
-from domain.reports.figures import ReportFigures, compute_percentile
+from domain.reports.figures import ReportFigures, TimeBuckets, compute_percentile
 from domain.reports.noise import NoisyRules
 from domain.reports.rows import CountedAlert, CountedPage, RankedRule, StatusEntry
-from domain.reports.time_buckets import TimeBuckets
 from domain.reports.types import ReportPeriod, ReportQuery, TrendUnit
 
 MINUTE = timedelta(minutes=1)
