@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.core.database.paging import MAX_ID
 from domain.incidents import rule_actions as actions
-from domain.incidents.rule_engine import STORM_SIZE, STORM_TIME
+from domain.incidents.rule_decisions import STORM_SIZE, STORM_TIME
 from domain.incidents.types import IncidentRuleChange, NewIncidentRule
 from domain.paging.escalations.policies import TargetChoices, find_target_choices
 from domain.projects.views import ProjectView

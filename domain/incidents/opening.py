@@ -37,7 +37,7 @@ from domain.incidents.links import (
     store_links,
 )
 from domain.incidents.listing import lock_incidents
-from domain.incidents.rule_engine import PlannedIncident
+from domain.incidents.rule_decisions import PlannedIncident
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries, build_alert_details
 from domain.incidents.types import (
     MAX_INCIDENT_DESCRIPTION_LENGTH,

@@ -17,7 +17,7 @@ from domain.audit.events import EventActor
 from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
 from domain.incidents.changes import MAX_ASSIGNEES
 from domain.incidents.paging import build_incident_pages
-from domain.incidents.rule_engine import ActiveRule
+from domain.incidents.rule_decisions import ActiveRule
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
 from domain.incidents.types import MAX_URGENCY, OPEN_STATUSES, EntryKind
 from domain.paging.escalations.maintainer_notices import (

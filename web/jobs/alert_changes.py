@@ -28,7 +28,7 @@ from domain.alerts.handling.batches import (
 )
 from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
-from domain.incidents.automation import (
+from domain.incidents.alert_changes import (
     IncidentContext,
     apply_alert_changes,
     open_incidents_for_waiting_alerts,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from domain.incidents.rule_engine import STORM_SIZE
+from domain.incidents.rule_decisions import STORM_SIZE
 from tests.support.alerts.incidents import IncidentProject
 from tests.support.alerts.senders import item
 

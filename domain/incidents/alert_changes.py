@@ -38,7 +38,7 @@ from domain.incidents.links import (
 from domain.incidents.listing import lock_incidents
 from domain.incidents.opening import open_incidents_by_rules
 from domain.incidents.responders import OpenedIncident, assign_and_page_responders
-from domain.incidents.rule_engine import (
+from domain.incidents.rule_decisions import (
     STORM_SIZE,
     STORM_TIME,
     ActiveRule,
