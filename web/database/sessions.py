@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 from psycopg import OperationalError
-from sqlalchemy import Connection, Engine, event, func, select
+from sqlalchemy import Connection, Engine, event, func, select, text
 
 from web.database.engine import (
     UTC_NAMES,
@@ -30,6 +30,9 @@ _BACKEND_QUERY = "SELECT pg_backend_pid()"
 _SESSION_DEFAULTS_QUERY = (
     "SELECT current_user, current_setting('TimeZone'), setting::int FROM pg_settings"
     " WHERE name = 'statement_timeout'"
+)
+_LZ4_QUERY = (
+    "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
 )
 #: Milliseconds after which Postgres ends the statement of a disconnected client.
 _CLIENT_CHECK_INTERVAL_MS = 1_000
@@ -127,11 +130,14 @@ def set_session_defaults(connection: Connection, settings: Settings) -> None:
     """Set the service's session defaults for its own role, which needs no privileges."""
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
-    for change in (
+    changes = [
         f"statement_timeout = {settings.database_statement_timeout_ms}",
         "timezone = 'UTC'",
         f"client_connection_check_interval = {_CLIENT_CHECK_INTERVAL_MS}",
-    ):
+    ]
+    if connection.scalar(text(_LZ4_QUERY)):
+        changes.append("default_toast_compression = 'lz4'")
+    for change in changes:
         connection.exec_driver_sql(f"ALTER ROLE CURRENT_USER IN DATABASE {database} SET {change}")
 
 

@@ -7,6 +7,7 @@ allows only one writer, so a single job serves the followers in turn.
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from time import monotonic
 from typing import Protocol
 from urllib.parse import quote
 
@@ -35,6 +36,7 @@ from domain.incidents.automation import (
     open_incidents_for_waiting_alerts,
 )
 from web.database.engine import use_engine
+from web.jobs.batch_size import BatchSize
 from web.jobs.destinations import queue_webhook_changes
 from web.jobs.escalations import handle_escalation_changes as escalate_changes
 from web.jobs.pages import build_paging_policy
@@ -44,9 +46,8 @@ from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.alert_changes")
-#: Maximum number of changes in one transaction. It is small so that other SQLite writers wait only
-#: briefly.
-_BATCH_SIZE = 200
+#: Maximum number of changes in one transaction.
+_MAX_BATCH_SIZE = 200
 #: Seconds to wait for more changes after a transaction that was not full. A transaction for each
 #: change would take CPU time from the receivers.
 _COLLECTION_PAUSE_SECONDS = 0.25
@@ -127,6 +128,7 @@ class AlertChanges(Job):
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
         self._is_due = build_changes_due_condition(self._handlers)
         self._turns = {each: ProjectRoundRobin() for each in self._handlers}
+        self._sizes = {each: BatchSize(settings, most=_MAX_BATCH_SIZE) for each in self._handlers}
         #: `True` if the last transaction had room for more changes.
         self._was_small = False
 
@@ -141,14 +143,15 @@ class AlertChanges(Job):
         """Handle one batch for each follower, and return the number of handled changes."""
         if self._was_small:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
+        limit = max(size.rows for size in self._sizes.values())
         handled = self._handle_changes()
-        self._was_small = 0 < handled < _BATCH_SIZE
+        self._was_small = 0 < handled < limit
         return handled
 
     def _handle_changes(self) -> int:
         if not self.is_due(self._is_due):
             return 0
-        return sum(self._handle_batch(each, _BATCH_SIZE) for each in self._handlers)
+        return sum(self._handle_batch(each, size.rows) for each, size in self._sizes.items())
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
         """Handle up to `limit` changes and return how many were taken.
@@ -163,10 +166,12 @@ class AlertChanges(Job):
                 changes = lock_due_changes(
                     follower, turns=turns, session=session, now=now, limit=limit
                 )
+                began = monotonic()
                 if changes:
                     settings = read_current_settings(self.settings, session=session)
                     self._handlers[follower](changes, session=session, now=now, settings=settings)
                     delete_handled_changes(changes, session=session)
+            self._sizes[follower].record_transaction(len(changes), monotonic() - began)
         except Exception as error:
             if is_database_failure(error):
                 raise  # a database error does not mean that the changes are faulty

@@ -7,6 +7,7 @@ in the same transaction. This job takes the later steps when they are due.
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from time import monotonic
 from typing import cast
 
 from sqlalchemy import or_
@@ -15,9 +16,11 @@ from sqlalchemy.orm import Session
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
 from domain.alerts.change_feed import QueuedChange
 from domain.alerts.formats.base import ParserSettings
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.paging.escalations import lifecycle, pending
 from domain.paging.escalations.decision import EscalationSettings
+from web.jobs.batch_size import BatchSize
 from web.jobs.pages import build_paging_policy
 from web.jobs.scheduler import Job
 from web.settings.policies.alerts import build_parser_settings
@@ -79,6 +82,11 @@ class Escalations(Job):
     name = "escalations"
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
+        """Start with small batches on SQLite."""
+        super().__init__(settings, clock=clock)
+        self._size = BatchSize(settings, most=lifecycle.ESCALATION_BATCH_SIZE)
+
     def process_due_work(self) -> int:
         """Process all due work, and then pause briefly to collect further outcomes."""
         taken = super().process_due_work()
@@ -91,7 +99,9 @@ class Escalations(Job):
         taken = self._process_outcomes()
         while not self.is_stopped.is_set():
             with Session(self.reading_engine) as session:
-                ids = lifecycle.find_due_escalations(session=session, now=self.clock())
+                ids = lifecycle.find_due_escalations(
+                    session=session, now=self.clock(), limit=self._size.rows
+                )
             count = self._take_steps(ids)
             if not count:
                 break
@@ -119,14 +129,16 @@ class Escalations(Job):
         try:
             with Session(self.engine) as session, session.begin():
                 settings = read_current_settings(self.settings, session=session)
-                around = _build_escalation_settings(settings)
-                return lifecycle.take_due_steps(
+                began, around = monotonic(), _build_escalation_settings(settings)
+                count = lifecycle.take_due_steps(
                     ids, session=session, now=self.clock(), escalation_settings=around
                 )
         except Exception as error:
             if is_database_failure(error):
                 raise  # a database error does not mean that the escalations are faulty
             return self._retry_one_by_one(ids, error)
+        self._size.record_transaction(count, monotonic() - began)
+        return count
 
     def _retry_one_by_one(self, ids: Sequence[int], error: Exception) -> int:
         if len(ids) > 1:

@@ -35,6 +35,7 @@ from domain.incidents.paging import find_incident_page_reasons as reasons_of_inc
 from domain.paging.escalations.explanation import find_page_reasons
 from domain.paging.escalations.page_holds import find_page_holds
 from domain.paging.notifications.batching import (
+    RECIPIENT_BATCH_SIZE,
     RECIPIENTS_ARE_DUE,
     RECIPIENTS_ARE_DUE_SOON,
     batch_due_pages,
@@ -62,6 +63,7 @@ from domain.paging.notifications.push_requests import (
     serialize_notification,
 )
 from domain.paging.notifications.push_subscriptions import PushSubscription
+from web.jobs.batch_size import BatchSize
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.client import OutgoingClient
@@ -309,6 +311,7 @@ class PagingJob(Job):
         self._lanes = LaneSlots()
         self._senders = PageSenders(settings, clock=clock, read_push_key=self._read_push_key)
         self._threads: list[Thread] = []
+        self._size = BatchSize(settings, most=RECIPIENT_BATCH_SIZE)
 
     def finish_current_run(self) -> None:
         """Let messages in progress finish, and leave the other messages to the next worker."""
@@ -348,7 +351,10 @@ class PagingJob(Job):
             return 0
         with Session(self.engine) as session, session.begin():
             policy = build_paging_policy(read_current_settings(self.settings, session=session))
-            return batch_due_pages(policy, session=session, now=self.clock())
+            began, limit = monotonic(), self._size.rows
+            count = batch_due_pages(policy, session=session, now=self.clock(), limit=limit)
+        self._size.record_transaction(count, monotonic() - began)
+        return count
 
     def _begin_due(self) -> list[Thread]:
         """Claim contacts for which slots are free, and start sending to them."""

@@ -80,8 +80,7 @@ from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
 _RETRY_DELAY = timedelta(minutes=1)
-#: Maximum number of escalations in a transaction. Transactions are short because writers block each
-#: other in SQLite.
+#: Maximum number of escalations in a transaction.
 ESCALATION_BATCH_SIZE = 200
 #: Maximum number of page outcomes in a transaction.
 _OUTCOME_BATCH_SIZE = 1_000

@@ -42,7 +42,7 @@ from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 _log = logging.getLogger("gatebell.pages")
 #: Maximum number of recipients in a transaction. Transactions are short because writers block each
 #: other in SQLite.
-_RECIPIENT_BATCH_SIZE = 10
+RECIPIENT_BATCH_SIZE = 10
 _RETRY_DELAY = timedelta(minutes=1)
 #: Pause after a database failure, such as a timeout while waiting for a lock.
 _LOCK_RETRY_DELAY = timedelta(seconds=1)
@@ -58,13 +58,19 @@ RECIPIENTS_ARE_DUE_SOON = exists().where(
 )
 
 
-def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
-    """Batch the pages of recipients that are due; return the number of recipients."""
+def batch_due_pages(
+    policy: PagingSettings,
+    *,
+    session: Session,
+    now: datetime,
+    limit: int = RECIPIENT_BATCH_SIZE,
+) -> int:
+    """Batch the pages of up to `limit` recipients that are due; return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
         .order_by(PageRecipient.due_at, PageRecipient.id)
-        .limit(_RECIPIENT_BATCH_SIZE)
+        .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
     for recipient in recipients:

@@ -53,5 +53,5 @@ def test_the_step_of_a_critical_alert_does_not_wait_for_many_others(
             for place, alert_id in enumerate([*others, critical])
         ]
         session.execute(insert(Escalation), rows)
-    assert take_first_batch(shop) == ESCALATION_BATCH_SIZE
+    assert 0 < take_first_batch(shop) <= ESCALATION_BATCH_SIZE
     assert shop.paged(critical) == [("bob", 1, 2)]

@@ -306,4 +306,5 @@ def test_earlier_changes_of_an_alert_that_becomes_critical_are_handled_first(
     handled = storms.handled()
     assert [kind for kind, alert_id in handled if alert_id == risen] == ["opened", "raised"]
     assert handled.index(("opened", risen)) == 0
-    assert handled.index(("raised", risen)) == 200
+    # At the latest, the next transaction handles the second change.
+    assert handled.index(("raised", risen)) <= 200
