@@ -10,8 +10,6 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-import psycopg
-from psycopg import OperationalError
 from sqlalchemy import Connection, Engine, event, func, select, text
 
 from web.database.engine import (
@@ -76,6 +74,8 @@ def find_pooler(settings: Settings) -> Pooler:
     """
     if settings.uses_sqlite:
         return Pooler.NONE
+    import psycopg  # noqa: PLC0415 - SQLite needs no psycopg
+
     connect = partial(
         psycopg.connect,
         build_psycopg_url(settings),
@@ -92,14 +92,14 @@ def find_pooler(settings: Settings) -> Pooler:
     return Pooler.OF_TRANSACTIONS if are_shared else Pooler.OF_SESSIONS
 
 
-def _is_backend_shared(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+def _is_backend_shared(one: Any, other: Any) -> bool:
     """Return whether two connections use the same server process, or one of them switches."""
     first = _get_backend(one)
     with other.transaction():  # keeps the server connection of `other`
         return bool(_get_backend(other) == first or _get_backend(one) != first)
 
 
-def _get_backend(connection: psycopg.Connection) -> Any:
+def _get_backend(connection: Any) -> Any:
     row = connection.execute(_BACKEND_QUERY).fetchone()
     return row[0] if row else None
 
@@ -110,13 +110,15 @@ def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
         return _UNDECLARED_POOLER_MESSAGE
     if pooler is Pooler.NONE and not uses_transaction_pooler(settings):
         return None  # a session starts with the parameters that the service sets
+    import psycopg  # noqa: PLC0415 - SQLite needs no psycopg
+
     limit = settings.database_statement_timeout_ms
     try:
         with psycopg.connect(
             build_psycopg_url(settings), **build_connection_arguments(settings)
         ) as connection:
             row = connection.execute(_SESSION_DEFAULTS_QUERY).fetchone()
-    except OperationalError as error:
+    except psycopg.OperationalError as error:
         if "startup parameter" in str(error):
             return _REJECTED_OPTIONS_MESSAGE
         raise
