@@ -194,8 +194,8 @@ def _check_session(connection: Any, _record: Any) -> None:
         raise connection.OperationalError(f"The time zone of the session is {zone}, not UTC.")
     if connection.prepare_threshold is None:
         return
-    row = connection.execute(_SESSION_QUERY, prepare=False).fetchone()
-    connection.commit()
+    with connection.transaction():
+        row = connection.execute(_SESSION_QUERY, prepare=False).fetchone()
     if row[0] != connection.info.backend_pid:
         connection.prepare_threshold = None
 
