@@ -5,7 +5,7 @@ from web.settings.reader import Settings
 #: Seconds for which a transaction of a job may hold SQLite's write lock, if it has several rows.
 _LONGEST_SECONDS = 0.025
 #: The first transaction has the maximum number of rows divided by this number.
-_FIRST_DIVISOR = 25
+_FIRST_DIVISOR = 100
 
 
 class BatchSize:
