@@ -12,6 +12,9 @@ REVOKE ALL ON DATABASE gatebell FROM PUBLIC;
 ALTER ROLE gatebell_service IN DATABASE gatebell SET statement_timeout = '15s';
 ALTER ROLE gatebell_service IN DATABASE gatebell SET timezone = 'UTC';
 ALTER ROLE gatebell_service IN DATABASE gatebell SET client_connection_check_interval = '1s';
+-- Where Postgres has lz4: compress bodies of alerts in a fraction of the time.
+SELECT 'ALTER ROLE gatebell_service IN DATABASE gatebell SET default_toast_compression = lz4'
+  FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals) \gexec
 \connect gatebell
 
 REVOKE ALL ON SCHEMA public FROM PUBLIC;

@@ -26,6 +26,14 @@ _MAX_SECONDS_WITHOUT_PING = 1.0
 _SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: Names of the UTC time zone in Postgres. Timestamps are read without conversion.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
+#: Query for the process id of a session, which also lets the session compress long values with lz4.
+#: The default, pglz, takes many times as long for bodies of alerts. Servers without lz4 keep it.
+_SESSION_QUERY = """
+SELECT pg_backend_pid(), (
+    SELECT set_config(name, 'lz4', FALSE) FROM pg_settings
+    WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
+)
+"""
 #: Threads in which web processes run SQLite statements. Other processes run them directly.
 _sqlite_executor = ThreadExecutor(threads=512)
 #: Engines that `share_engine` provides, by the settings that they were requested with.
@@ -173,7 +181,9 @@ def _build_deadline_listener(settings: Settings) -> Callable[[Engine], None]:
 
 
 def _check_session(connection: Any, _record: Any) -> None:
-    """Reject a session that does not use UTC, and disable prepared statements behind a pooler.
+    """Check and configure a new session.
+
+    Reject a session that does not use UTC, and disable prepared statements behind a pooler.
 
     Prepared statements belong to one server connection, which a pooler may switch. A pooler reports
     its own backend process id.
@@ -184,8 +194,8 @@ def _check_session(connection: Any, _record: Any) -> None:
         raise connection.OperationalError(f"The time zone of the session is {zone}, not UTC.")
     if connection.prepare_threshold is None:
         return
-    row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
-    connection.rollback()
+    with connection.transaction():
+        row = connection.execute(_SESSION_QUERY, prepare=False).fetchone()
     if row[0] != connection.info.backend_pid:
         connection.prepare_threshold = None
 

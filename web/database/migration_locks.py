@@ -15,7 +15,6 @@ from sqlite3 import SQLITE_BUSY
 from time import monotonic, sleep
 from typing import Any
 
-from psycopg.errors import DeadlockDetected, LockNotAvailable
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
 
@@ -40,6 +39,8 @@ _BLOCKED_TIMEOUT_SECONDS = 600
 #: Age in seconds above which a transaction causes a warning.
 _LONG_TRANSACTION_SECONDS = 5
 _POLL_SECONDS = 0.5
+#: SQLSTATEs of transactions that did not get a lock: deadlock_detected, lock_not_available.
+_LOCK_STATES = frozenset({"40P01", "55P03"})
 #: Pattern for statements that wait for all older transactions without blocking requests.
 _CONCURRENT_STATEMENT = re.compile(r"\bCONCURRENTLY\b")
 _READ_STATEMENT = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
@@ -147,7 +148,7 @@ class _AttemptPauses:
 
 def _is_lock_timeout(error: DBAPIError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", None)
-    return isinstance(error.orig, DeadlockDetected | LockNotAvailable) or code == SQLITE_BUSY
+    return getattr(error.orig, "sqlstate", None) in _LOCK_STATES or code == SQLITE_BUSY
 
 
 def _describe_other_transactions(connection: Connection) -> list[str]:

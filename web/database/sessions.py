@@ -10,9 +10,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-import psycopg
-from psycopg import OperationalError
-from sqlalchemy import Connection, Engine, event, func, select
+from sqlalchemy import Connection, Engine, event, func, select, text
 
 from web.database.engine import (
     UTC_NAMES,
@@ -30,6 +28,9 @@ _BACKEND_QUERY = "SELECT pg_backend_pid()"
 _SESSION_DEFAULTS_QUERY = (
     "SELECT current_user, current_setting('TimeZone'), setting::int FROM pg_settings"
     " WHERE name = 'statement_timeout'"
+)
+_LZ4_QUERY = (
+    "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
 )
 #: Milliseconds after which Postgres ends the statement of a disconnected client.
 _CLIENT_CHECK_INTERVAL_MS = 1_000
@@ -73,6 +74,8 @@ def find_pooler(settings: Settings) -> Pooler:
     """
     if settings.uses_sqlite:
         return Pooler.NONE
+    import psycopg  # noqa: PLC0415 - SQLite needs no psycopg
+
     connect = partial(
         psycopg.connect,
         build_psycopg_url(settings),
@@ -89,14 +92,14 @@ def find_pooler(settings: Settings) -> Pooler:
     return Pooler.OF_TRANSACTIONS if are_shared else Pooler.OF_SESSIONS
 
 
-def _is_backend_shared(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+def _is_backend_shared(one: Any, other: Any) -> bool:
     """Return whether two connections use the same server process, or one of them switches."""
     first = _get_backend(one)
     with other.transaction():  # keeps the server connection of `other`
         return bool(_get_backend(other) == first or _get_backend(one) != first)
 
 
-def _get_backend(connection: psycopg.Connection) -> Any:
+def _get_backend(connection: Any) -> Any:
     row = connection.execute(_BACKEND_QUERY).fetchone()
     return row[0] if row else None
 
@@ -107,13 +110,15 @@ def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
         return _UNDECLARED_POOLER_MESSAGE
     if pooler is Pooler.NONE and not uses_transaction_pooler(settings):
         return None  # a session starts with the parameters that the service sets
+    import psycopg  # noqa: PLC0415 - SQLite needs no psycopg
+
     limit = settings.database_statement_timeout_ms
     try:
         with psycopg.connect(
             build_psycopg_url(settings), **build_connection_arguments(settings)
         ) as connection:
             row = connection.execute(_SESSION_DEFAULTS_QUERY).fetchone()
-    except OperationalError as error:
+    except psycopg.OperationalError as error:
         if "startup parameter" in str(error):
             return _REJECTED_OPTIONS_MESSAGE
         raise
@@ -127,11 +132,14 @@ def set_session_defaults(connection: Connection, settings: Settings) -> None:
     """Set the service's session defaults for its own role, which needs no privileges."""
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
-    for change in (
+    changes = [
         f"statement_timeout = {settings.database_statement_timeout_ms}",
         "timezone = 'UTC'",
         f"client_connection_check_interval = {_CLIENT_CHECK_INTERVAL_MS}",
-    ):
+    ]
+    if connection.scalar(text(_LZ4_QUERY)):
+        changes.append("default_toast_compression = 'lz4'")
+    for change in changes:
         connection.exec_driver_sql(f"ALTER ROLE CURRENT_USER IN DATABASE {database} SET {change}")
 
 

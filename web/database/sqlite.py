@@ -39,9 +39,11 @@ MAX_WAL_BYTES = 16 * 2**20
 #: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds for which a truncation waits for readers, while writers wait. If a reader takes longer,
-#: the next run truncates the log.
+#: Seconds for which the truncation of a log of `_LONG_WAL_BYTES` or more waits for readers, while
+#: writers wait. If a reader takes longer, the next run truncates the log. For shorter logs, the
+#: timeout falls with the square of their size, so that frequent readers rarely delay writers.
 _READER_TIMEOUT_SECONDS = 0.25
+_LONG_WAL_BYTES = 8 * MAX_WAL_BYTES
 
 
 class WriterQueue:
@@ -194,9 +196,11 @@ def _truncate_regularly(file: Path) -> None:
 
 def truncate_wal(file: Path) -> bool:
     """Truncate the log if it is too long, and return whether it was truncated."""
-    if get_wal_bytes(file) <= MAX_WAL_BYTES:
+    size = get_wal_bytes(file)
+    if size <= MAX_WAL_BYTES:
         return False
-    connection = sqlite3.connect(file, timeout=_READER_TIMEOUT_SECONDS, isolation_level=None)
+    patience = _READER_TIMEOUT_SECONDS * min(1.0, size / _LONG_WAL_BYTES) ** 2
+    connection = sqlite3.connect(file, timeout=patience, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
         # A passive checkpoint comes first, because it does not block writers.

@@ -4,15 +4,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.core.clock import read_system_clock
 from domain.core.keyring import Keyring
 from domain.core.secret_keys import WrongSecretKeyError, register_key_use
 from web.database.engine import open_engine, uses_transaction_pooler
+from web.database.errors import list_database_errors
 from web.database.migration_locks import MigrationBlockedError
 from web.database.schema import (
     IncompatibleSchemaError,
@@ -49,7 +48,7 @@ def convert_database_errors() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         message = f"DATABASE_URL: the database cannot be used: {place}{error.strerror}"
         raise CannotStartError(message) from error
-    except (SQLAlchemyError, psycopg.Error) as error:
+    except list_database_errors() as error:
         reason = mask_secrets(str(error).strip().partition("\n")[0])
         message = f"DATABASE_URL: the database cannot be used: {reason}"
         raise DatabaseUnavailableError(message) from error

@@ -7,7 +7,6 @@ can share the work. Each job runs in its own thread while it has work, so no job
 """
 
 import logging
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,9 +17,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Self
 
-import psycopg
 from sqlalchemy import ColumnElement, Engine, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.core.clock import Clock, read_system_clock
@@ -30,6 +27,7 @@ from domain.core.job_results import record_failed_job
 from domain.core.schedule_conditions import compute_parameters
 from web.database.driver_statements import RepeatedQuery
 from web.database.engine import open_autocommit_engine, open_engine, use_engine
+from web.database.errors import SQLAlchemyError, list_database_errors
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.jobs")
@@ -40,7 +38,6 @@ _QUERY_INTERVAL_SECONDS = 0.25
 _QUIET_QUERY_INTERVAL_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _OUTAGE_LOG_INTERVAL_SECONDS = 60.0
-_OUTAGE_ERRORS = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -183,7 +180,7 @@ class Job(ABC):
             return self.process_due_work()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
         # connections get the errors of the driver.
-        except _OUTAGE_ERRORS as error:
+        except list_database_errors() as error:
             if is_conflict(error):  # the other transaction of the deadlock has continued
                 return 1
             _log.debug(
@@ -201,7 +198,7 @@ class Job(ABC):
 
     def _record_failure(self, reason: str) -> None:
         """Store the failure for `/metrics`, `gatebell doctor` and `/admin`."""
-        with suppress(*_OUTAGE_ERRORS), Session(self.engine) as session, session.begin():
+        with suppress(*list_database_errors()), Session(self.engine) as session, session.begin():
             record_failed_job(self.name, reason, session=session, now=self.clock())
 
 
@@ -304,7 +301,7 @@ class Scheduler:
             pause = _QUERY_INTERVAL_SECONDS
             try:
                 self._query_due_jobs()
-            except _OUTAGE_ERRORS as error:
+            except list_database_errors() as error:
                 self._log_outage(error)
                 pause = _RETRY_SECONDS
             except Exception:  # noqa: BLE001 - without the scheduler, nobody would be paged

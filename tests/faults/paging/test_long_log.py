@@ -51,6 +51,12 @@ def test_a_long_log_is_truncated_when_no_reader_prevents_it(start: Start) -> Non
     assert endpoint.send(title="after").status_code == 200
 
 
+def measure_hindered_truncation(file: Path) -> float:
+    began = monotonic()
+    assert not truncate_wal(file)
+    return monotonic() - began
+
+
 def test_truncation_does_not_wait_for_readers(tmp_path: Path) -> None:
     file = tmp_path / "some.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -61,9 +67,8 @@ def test_truncation_does_not_wait_for_readers(tmp_path: Path) -> None:
         connection.execute("INSERT INTO users VALUES (?)", (bytes(MAX_WAL_BYTES),))
         with reading(file):
             connection.execute("INSERT INTO users VALUES (?)", ("later",))
-            began = monotonic()
-            assert not truncate_wal(file)
-            assert monotonic() - began < 5
+            # While a reader hinders the truncation of a short log, writers hardly wait.
+            assert min(measure_hindered_truncation(file) for _ in range(5)) < 0.2
         assert truncate_wal(file)
         assert get_wal_bytes(file) == 0
         assert connection.execute("SELECT count(*) FROM users").fetchone() == (2,)

@@ -90,8 +90,8 @@ _KINDS: Mapping[str, Kind] = {
         "import web.jobs.worker",
         (_ALERTS - _PROGRAM - {"flask_cors", "flask_login", "flask_sqlalchemy"})
         | {"click", "itsdangerous"}
-        | {"authlib", "cronsim", "gunicorn", "http_ece", "joserfc", "psycopg", "psycopg_binary"}
-        | {"pyotp", "urllib3"},
+        | {"authlib", "cronsim", "gunicorn", "http_ece", "joserfc", "pyotp"}
+        | {"urllib3"},
         (*_NO_PAGES, "web.commands", "web.http", "web.services"),
         470,
     ),
