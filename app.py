@@ -20,7 +20,7 @@ from web.setup import configure_flask, start_extensions
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = read_system_clock) -> Flask:
-    """Build the application from the given settings, or from the settings of the environment."""
+    """Build the application from the given settings, or from environment variables."""
     settings = settings or load_settings()
     app = SynchronousFlask(__name__, instance_path=str(settings.instance_path))
     configure_flask(app, settings)

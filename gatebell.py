@@ -1,4 +1,4 @@
-"""Command line `gatebell`, which scripts/gatebell starts from any directory."""
+"""The `gatebell` command line, which scripts/gatebell starts from any directory."""
 
 import atexit
 import gc

@@ -1,4 +1,4 @@
-"""WSGI application, as web servers and the `flask` command load it."""
+"""WSGI application that web servers and the `flask` command load."""
 
 from app import create_app
 from web.logging import configure_logging

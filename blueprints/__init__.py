@@ -1,4 +1,4 @@
-"""The blueprints of the service, in the order of their registration."""
+"""The service's blueprints, in the order in which they are registered."""
 
 from flask import Flask
 

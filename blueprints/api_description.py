@@ -61,7 +61,7 @@ class _Topic(NamedTuple):
 )
 @open_to_anyone.with_changes(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
-    """Return the OpenAPI description of the API, or the operations of a tag."""
+    """Return the OpenAPI description of the whole API or of a single tag."""
     tag = validate_query(OpenApiQuery, dict(request.args.lists())).tag
     written = get_services().live_settings.get_derived_value(_serialize_description)
     if tag is not None:
@@ -96,7 +96,8 @@ def _serialize_description(settings: Settings) -> _SerializedDescription:
         instance_name=settings.instance_name,
         release=settings.release,
     )
-    # The description is built in a thread, so the tenth of a second does not block other requests.
+    # Building the description takes a tenth of a second, so a thread does it without blocking other
+    # requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     return _build_serialized(threads.parsing_pool.run_task(build_openapi_document, app, edition))
 
@@ -118,7 +119,7 @@ def show_description() -> ResponseReturnValue:
 @api_viewer.get("/<topic>", endpoint="topic")
 @open_to_anyone
 def show_topic(topic: str) -> ResponseReturnValue:
-    """Show the operations of a topic; without scripts, it is a list."""
+    """Show the operations of a topic, as a plain list if scripts are disabled."""
     found = get_services().live_settings.get_derived_value(_group_operations).get(topic)
     if found is None:
         raise NotFoundError("Help page not found.")

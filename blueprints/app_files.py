@@ -36,7 +36,7 @@ _APPEARANCE = {
     "background_color": "#ffffff",
     "theme_color": "#1d5bbf",
 }
-#: Headers of both files, which can change with a release or a setting.
+#: Headers for the manifest and the service worker, which can change with a release or a setting.
 _REVALIDATE = {"Cache-Control": "no-cache"}
 
 

@@ -57,7 +57,7 @@ _FILTER_PARAMETERS = ("release", "interface", "state")
 @release_schedule.get("")
 @open_to_anyone
 def index() -> ResponseReturnValue:
-    """List the changes by release, with the filters in the form."""
+    """List the changes by release, filtered by the form."""
     get_list_query(*_FILTER_PARAMETERS, "used_by")
     form = ReleaseFilterForm()
     if form.used_by.data and not _is_signed_in():
@@ -116,7 +116,7 @@ def _group_by_release(
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
     """Group the changes by release, newest first, with the date of each release.
 
-    In each release, the changes that affect the most calls of the viewer come first.
+    In each release, the changes that affect the most calls by the viewer come first.
     """
     ranked = sorted(
         listed_changes,
@@ -171,7 +171,7 @@ def _render_rejected_check(form: ReleaseCheckForm, error: InvalidError) -> Respo
 
 
 def _render_check_page(form: ReleaseCheckForm, report: CheckReport | None = None) -> str:
-    form.content.data = ""  # it may contain secrets, so it is not sent back
+    form.content.data = ""  # The content may contain secrets, so it is not sent back.
     return render_template(
         "help/release_check.html",
         form=form,
@@ -200,7 +200,7 @@ def atom() -> Response:
 @_describe_feed(name="release_schedule.calendar", content_type=_ICALENDAR_TYPE)
 @open_to_anyone.with_changes(cross_origin=CorsPolicy())
 def ics() -> Response:
-    """Return releases with a date as a calendar."""
+    """Return the releases that have a date as a calendar."""
     return build_cacheable_response(
         build_release_calendar(_list_wanted_changes(), url=_build_feed_url()),
         f"{_ICALENDAR_TYPE}; charset=utf-8",

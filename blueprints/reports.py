@@ -51,7 +51,7 @@ _DAY = timedelta(days=1)
 @on_call_reports.get("/reports")
 @permission_required("on_call_reports.show").with_changes(is_heavy=True)
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the report for a period. The default is the last night."""
+    """Show the report for a period. The default is last night."""
     given = get_list_query(*_PERIOD_PARAMETERS, *_HOUR_PARAMETERS)
     context: dict[str, Any] = {"report": None, "problem": ""}
     try:
@@ -78,7 +78,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 
 
 def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[str, Any]:
-    """Return the template variables of a report, which is compared with the period before it."""
+    """Return the template variables for a report, which is compared with the previous period."""
     work = get_unit_of_work()
     report = actions.show_report(work, holder, query)
     return {
@@ -91,9 +91,9 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
 
 
 def _find_list_url(holder: ProjectOrGroup) -> str | None:
-    """Return the URL of the list of alerts, or None if the list may not have all alerts.
+    """Return the URL of the alert list, or None if the list may be incomplete.
 
-    The list of several projects contains only projects of which the user is a member.
+    For groups, the list contains only alerts from projects that the user is a member of.
     """
     if not holder.is_group:
         return url_for("alerts.index", project_path=holder.path, status="all")

@@ -34,7 +34,7 @@ from web.pages.templating import pluralize, replace_invisible_text
 search = PageBlueprint("search", __name__, url_prefix="/-/search")
 #: Maximum number of results of each kind.
 _MAX_RESULTS = 5
-#: Minimum length of a text that is searched for in the words of alerts and incidents.
+#: Minimum length of a text for which alerts and incidents are searched.
 _MIN_WORD_LENGTH = 2
 #: Pattern for an alert or incident by its number, such as `#84` or `acme/shop#84`.
 _NUMBER_PATTERN = re.compile(r"(?:(?P<path>[^\s#]+)\s*#|#)?(?P<number>[0-9]{1,10})")

@@ -31,8 +31,8 @@ _TELEVISION_USER_AGENT = (
     "Mozilla/5.0 (SMART-TV; Linux; Tizen 8.0) AppleWebKit/537.36 TV Safari/537.36"
 )
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-#: PKCE code verifier. Applications that register themselves must use PKCE; real ones create a new
-#: verifier for each request.
+#: PKCE code verifier. Applications that register themselves must use PKCE; real applications create
+#: a new verifier for each request.
 _CODE_VERIFIER = "the-same-for-every-request-of-the-demonstration"
 _FIREFOX_USER_AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
@@ -111,7 +111,7 @@ class DemoApplications:
         }
 
     def _connect_television(self, who: str, decision: str) -> None:
-        """Let a user enter the code of the television and decide."""
+        """Let a user enter the television's code and submit a decision."""
         device, client = (
             self.machine.create_browser(),
             {"client_id": self.television["application_id"]},
@@ -184,7 +184,7 @@ class DemoApplications:
         self._request_profile(browser.post("/oauth/token", data=fields), application)
 
     def _request_profile(self, answer: TestResponse, application: Mapping[str, Any]) -> None:
-        """Request the user's profile with the token of a response."""
+        """Request the user's profile with the token from a response."""
         if answer.status_code != 200:  # noqa: PLR2004 - a token
             message = f"{application['application_id']} got no token: {answer.text}"
             raise DemoError(message)

@@ -1,4 +1,4 @@
-"""Request bodies of monitoring systems: Alertmanager webhooks, and JSON of website checks."""
+"""Request bodies from monitoring systems: Alertmanager webhooks, and JSON from website checks."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ def open_signed_in_page(
 ) -> Iterator[Page]:
     """Yield a page in a new browser context in which a user is signed in.
 
-    `looks` are options of the context, such as `viewport` and `color_scheme`.
+    `looks` are options for the context, such as `viewport` and `color_scheme`.
     """
     context = browser.new_context(**looks)
     context.set_default_timeout(_TIMEOUT_MS)

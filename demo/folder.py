@@ -1,4 +1,4 @@
-"""The folder of the demo, and the state that is stored between two starts."""
+"""The folder of the demo, and the state that is kept between starts."""
 
 import json
 from collections.abc import Mapping
@@ -20,12 +20,15 @@ _STATE_FILE = "demo.json"
 
 
 class DatabaseNotEmptyError(Exception):
-    """The database contains data that the demo did not create. The message explains what to do."""
+    """Error for a database with data that the demo did not create.
+
+    The message explains what to do.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoState:
-    """The state that a start needs from the run that filled the database."""
+    """The state that later starts need from the run that filled the database."""
 
     #: Password of all users.
     password: str = field(repr=False)

@@ -36,14 +36,14 @@ PlannedAction = Callable[[], object]
 
 @dataclass
 class ActionPlan:
-    """The planned actions in the order of time. Actions may plan further actions."""
+    """The planned actions in chronological order. Actions may plan further actions."""
 
     machine: SimulatedService
     _entries: list[tuple[datetime, int, PlannedAction]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     def plan_action(self, moment: datetime, act: PlannedAction) -> None:
-        """Plan an action; an action in the past runs immediately."""
+        """Plan an action; an action in the past runs next."""
         heappush(self._entries, (moment, next(self._numbers), act))
 
     def run_until(self, end: datetime) -> None:
@@ -64,7 +64,7 @@ class TwoWeeksOfAlerts:
         self.chance = random.Random(_RANDOM_SEED)  # noqa: S311 - nothing here is a secret
 
     def plan_alerts(self, end: datetime, *, days: int) -> None:
-        """Plan the alerts of `days` days before a moment; all of them end before it."""
+        """Plan the alerts for the `days` days before a moment; all alerts end before then."""
         for day in range(days, 0, -1):
             for _ in range(self.chance.randint(3, 6)):
                 self._plan_fault(end - day * _DAY + self.chance.random() * _DAY, end)
@@ -74,7 +74,7 @@ class TwoWeeksOfAlerts:
     def _plan_fault(self, begin: datetime, end: datetime) -> None:
         (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
         lasts = self.chance.randint(*fault.lasts) * _MINUTE
-        # Faults that are still going on belong to `demo.present`.
+        # `demo.present` creates the faults that are still ongoing at the end.
         if begin + lasts < end - 20 * _MINUTE:
             few = self.chance.randint(1, min(2, len(fault.instances)))
             for instance in self.chance.sample(fault.instances, few):
@@ -142,7 +142,7 @@ class TwoWeeksOfAlerts:
         self.machine.send_to_integration(sender.url, sender.key, build_check(fields))
 
     def acknowledge_alerts(self, title: str) -> None:
-        """Let the user on call acknowledge the open alerts with a title, and sometimes add a note.
+        """Let the user on call acknowledge open alerts by title, and sometimes add a note.
 
         Alerts that have ended in the meantime are skipped.
         """
@@ -156,12 +156,12 @@ class TwoWeeksOfAlerts:
             self.diary.plan_action(later, lambda: self.add_note(found[0], who, text))
 
     def change_status(self, title: str, status: str, who: str) -> None:
-        """Change the status of the open alerts with a title."""
+        """Change the status of the open alerts with the given title."""
         for iid in self.open_alerts(title):
             self.update_alert(iid, who, status=status)
 
     def open_alerts(self, title: str) -> list[int]:
-        """Return the numbers of the open alerts with a title."""
+        """Return the numbers of the open alerts with the given title."""
         path = f"{_ALERTS_PATH}?status=open&per_page=100"
         found = self.machine.call_api(self.places.tokens["marta"], "GET", path)
         return [each["iid"] for each in found if each["title"] == title]

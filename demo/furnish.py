@@ -12,7 +12,7 @@ from demo.present import SpecialEvents
 from domain.core.randomness import generate_random_password
 from web.settings.reader import Settings
 
-#: Time between the initial setup and the end, which starts some days before the first alert.
+#: Time from the initial setup, a few days before the first alert, to the end.
 _SETUP_LEAD_TIME = timedelta(days=ALERT_DAYS + 4)
 _DAY = timedelta(days=1)
 

@@ -1,7 +1,7 @@
 """The service in this process, with a clock that the demo controls.
 
-Weeks pass in seconds: requests go directly to the app, and the jobs of the background worker run at
-the moments at which they are due.
+Weeks pass in seconds: requests go directly to the app, and the background worker's jobs run when
+they are due.
 """
 
 from contextlib import ExitStack
@@ -32,7 +32,7 @@ from web.jobs.scheduler import Job
 from web.services import get_services
 from web.settings.reader import Settings
 
-#: Jobs of the worker, in the order in which their results depend on each other.
+#: Worker jobs. Each job runs after the jobs whose results it uses.
 _JOBS: tuple[type[Job], ...] = (
     *(Heartbeats, AlertChanges, Escalations),
     *(PagingJob, WebhookDeliveries),
@@ -46,7 +46,7 @@ _ALERTMANAGER_USER_AGENT, _CURL_USER_AGENT = "Alertmanager/0.27.0", "curl/8.11.0
 
 
 class DemoError(Exception):
-    """The service did not do what the demo requested. The message describes the failure."""
+    """Error for an operation of the demo that failed. The message describes the failure."""
 
 
 class SimulatedService:
@@ -102,7 +102,7 @@ class SimulatedService:
     def send_to_integration(
         self, url: str, key: str, body: bytes, *, media_type: str = _JSON_TYPE
     ) -> int:
-        """Send a body to an integration like a monitoring system, and return the status code."""
+        """Send a body to an integration as a monitoring system would; return the status code."""
         path = url.removeprefix(self._base_url)
         headers = {
             "Authorization": f"Bearer {key}",

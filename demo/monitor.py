@@ -1,4 +1,4 @@
-"""A monitor that keeps sending to the running service: faults that start and end, and pings."""
+"""A monitor that keeps sending faults and pings to the running service."""
 
 import random  # noqa: TID251 - nothing here is a secret
 from contextlib import suppress

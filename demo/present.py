@@ -44,7 +44,7 @@ class SpecialEvents:
         self.diary = fortnight.diary
 
     def plan_events(self, end: datetime) -> None:
-        """Plan the events; the last ones are still going on at the end."""
+        """Plan the events; the last events are still ongoing at the end."""
         self._plan_bad_night(end - 6 * _DAY)
         self._plan_second_incident(end - 2 * _DAY)
         self._plan_heartbeats(end)
@@ -56,7 +56,7 @@ class SpecialEvents:
     def _plan_bad_night(self, begin: datetime) -> None:
         fault = FAULTS_BY_NAME["HighErrorRate", "production"]
         slow = FAULTS_BY_NAME["SlowResponses", "production"]
-        # No one acknowledges for five minutes, so that a second user is paged.
+        # No one acknowledges the alert for five minutes, so that a second user is paged.
         self.fortnight.plan_fault(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
         for instance in ("web-2", "web-3"):
             later = begin + 2 * _MINUTE

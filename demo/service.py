@@ -29,7 +29,7 @@ _STOP_SECONDS = 60
 
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the service, based on the given one, with the demo's folder."""
+    """Return the service's environment: the given environment with the demo's own values."""
     port = given.get("PORT") or "8000"
     own = {
         "INSTANCE_PATH": str(get_demo_folder(given, ROOT)),

@@ -1,4 +1,4 @@
-"""Phones and a chat bot: receives ntfy messages and webhooks, and prints them in the terminal."""
+"""Simulated phones and a chat bot that print received ntfy messages and webhooks."""
 
 import json
 import sys
@@ -47,7 +47,7 @@ class _MessageHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def receive_messages(*, port: int, is_loud: bool) -> Iterator[int]:
-    """Run the server on a loopback port, 0 for any free port, and yield the port."""
+    """Run the server on a loopback port (0 for any free port), and yield the port."""
     with _MessageServer(("127.0.0.1", port), _MessageHandler) as server:
         server.is_loud = is_loud
         thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)

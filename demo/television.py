@@ -20,7 +20,7 @@ _EXTRA_POLL_SECONDS = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Television:
-    """Shows a new code whenever the previous one expires, until a code is approved."""
+    """Shows a new code whenever the previous code expires, until a code is approved."""
 
     base_url: str
     client_id: str

@@ -157,7 +157,7 @@ class PasskeyNameForm(Form):
 
 
 class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
-    """The form for a name and the current password, for the options of a new passkey."""
+    """The form that requests options for a new passkey: a name and the current password."""
 
 
 class CreatedPasskeyForm(PasskeyNameForm):

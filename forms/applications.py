@@ -93,7 +93,7 @@ class ApplicationForm(Form):
 
 
 class SecretRenewalForm(Form):
-    """The form for a new secret, with the grace period of the old secret."""
+    """The form for a new secret, with the grace period for the old secret."""
 
     overlap = RadioField(
         "How long does the old secret stay valid?",

@@ -55,7 +55,7 @@ class AuditFilterForm(Form):
         try:
             local = datetime.combine(day + later, time()) if day else None
             return local and convert_to_utc(local, self._zone)
-        except OverflowError:  # The day is the first or last that dates can represent.
+        except OverflowError:  # The day is the first or last day that dates can represent.
             return None
 
 

@@ -92,8 +92,8 @@ class Form(FlaskForm):
         """Return the entered values as a body of the domain.
 
         Form fields are matched to body fields with the same name; `more` overrides them. An empty
-        field is treated as omitted, unless it is a text. Raise InvalidParametersError for invalid
-        values.
+        field is treated as omitted, unless it is a text field. Raise InvalidParametersError for
+        invalid values.
         """
         entered = {field.name: field.data for field in self if field.name in body.model_fields}
         return validate_body(body, {**entered, **more})

@@ -52,13 +52,13 @@ class ContactForm(Form):
         Raise InvalidError for invalid values.
         """
         values = self._entered_values
-        # The values may result in another form of the address than the stored form.
+        # The address built from unchanged values may differ in form from the stored address.
         address = None if values == self.stored else self.service.build_url(values)
         return ContactChange(address=address, label=self._entered_label)
 
     @property
     def _entered_values(self) -> Mapping[str, str]:
-        """The entered values, with the stored values of empty secrets."""
+        """The entered values, with the stored values in place of empty secrets."""
         entered = {each.name: self[each.name].data or "" for each in self.service.fields}
         return self.service.keep_secrets(entered, self.stored) if self.stored else entered
 
@@ -75,7 +75,7 @@ def build_contact_form(
     members = {
         "service": service,
         "stored": stored,
-        # Errors of the complete address are shown at the first field.
+        # Errors in the complete address are shown at the first field.
         "fields_of": {"address": service.fields[0].name},
         **{each.name: _build_field(each, stored.get(each.name, "")) for each in service.fields},
         "label": TextLineField("Label", limit_length(100, "A label")),
@@ -94,7 +94,8 @@ def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
     validators: list[Any] = [limit_length(1000, "A value"), check]
     if not service_field.is_optional and not is_kept:
         validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
-    # Secrets except whole URLs are masked. They stay in the form if another field is wrong.
+    # Secrets are masked, except for whole URLs. Entered secrets stay in the form if another field
+    # is invalid.
     is_masked = service_field.is_secret and "://" not in service_field.example
     masked = {"widget": PasswordInput(hide_value=False)} if is_masked else {}
     return TextLineField(

@@ -158,7 +158,7 @@ def _add_empty_target(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]
 
 
 def build_policy_form(policy: EscalationPolicy) -> EscalationPolicyForm:
-    """Return the form with the current values of a policy, unless the request sends values."""
+    """Return the form with the submitted values, or else the current values of a policy."""
     return EscalationPolicyForm(
         data={
             "name": policy.name,
@@ -226,7 +226,7 @@ class AlertRouteForm(Form):
 
 
 def build_route_form(route: AlertRoute) -> AlertRouteForm:
-    """Return the form with the current values of a route, unless the request sends values."""
+    """Return the form with the submitted values, or else the current values of a route."""
     return AlertRouteForm(
         data={
             "name": route.name,

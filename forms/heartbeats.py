@@ -62,7 +62,7 @@ class HeartbeatForm(Form):
 
     @classmethod
     def from_heartbeat(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
-        """Return the form with the values of a heartbeat, unless the request sends values."""
+        """Return the form with the submitted values, or else the values of a heartbeat."""
         kind = _CRON if heartbeat.cron else _INTERVAL
         return cls(data={**dict(heartbeat), "kind": kind})
 
@@ -104,7 +104,7 @@ class HeartbeatForm(Form):
 
 
 class ResetUrlForm(Form):
-    """The form that replaces the URL, with the grace period of the old URL."""
+    """The form that replaces the URL, with the grace period for the old URL."""
 
     overlap = RadioField(
         "How long does the old URL stay valid?",

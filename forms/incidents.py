@@ -71,7 +71,7 @@ class IncidentRuleForm(ConditionsForm):
 
     @classmethod
     def from_rule(cls, rule: IncidentRule) -> "IncidentRuleForm":
-        """Return the form with the values of a rule, unless the request sends values."""
+        """Return the form with the submitted values, or else the values of a rule."""
         called = [each.text for each in rule.responders if each.name]
         rows = [*called, *[""] * min(_EMPTY_RESPONDER_FIELDS, MAX_TARGETS - len(called))]
         conditions = cls.build_field_values(parse_conditions(dict(rule)))

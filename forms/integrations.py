@@ -267,7 +267,7 @@ class SeverityWordsForm(Form):
 
 
 class WarningFixForm(Form):
-    """The form that saves the fix of a warning: a mapping, or a severity for each unknown word."""
+    """The form that saves the fix for a warning: a mapping, or a severity for each unknown word."""
 
     #: The changed mapping as JSON.
     fix = HiddenField()
@@ -299,7 +299,7 @@ def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsFor
 class TestAlertForm(Form):
     """The form for the payload of a test alert. The receiver validates the payload."""
 
-    #: Marker for pytest that this class is not a test case.
+    #: Marker that prevents pytest from collecting this class as a test case.
     __test__ = False
 
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])

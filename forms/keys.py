@@ -25,7 +25,7 @@ class RotationForm(Form):
     )
 
 
-#: Label of each choice, and the number of hours until the key signs.
+#: Label of each choice, and the number of hours until the key starts signing.
 _NOTICE_CHOICES = {
     "day": ("In 24 hours", 24),
     "week": ("In 7 days", 168),

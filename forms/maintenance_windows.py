@@ -114,7 +114,7 @@ class MaintenanceWindowForm(Form):
 
 
 def build_window_form(window: MaintenanceWindow) -> MaintenanceWindowForm:
-    """Return the form with the values of a window, unless the request sends values."""
+    """Return the form with the submitted values, or else the values of a window."""
     recurrence = parse_recurrence_rule(window.rule) if window.rule else None
     return MaintenanceWindowForm(
         data={

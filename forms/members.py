@@ -103,7 +103,7 @@ class MemberForm(RoleForm):
 
 
 class InvitationForm(Form):
-    """The form that invites people by email, with the role that they get."""
+    """The form that invites people by email and selects their role."""
 
     email = TextLinesField(
         "Email addresses",
@@ -122,7 +122,7 @@ class InvitationForm(Form):
     def build_invitations(self) -> NewInvitations:
         """Return the entered addresses with the chosen role.
 
-        Raise InvalidParametersError if the form contains no address, or too many.
+        Raise InvalidParametersError if the form contains no addresses or too many addresses.
         """
         return self.build_entered_body(
             NewInvitations, email=self.email.data, access_level=self.invited_role.data
@@ -136,7 +136,7 @@ class InvitationForm(Form):
 
 
 class ShareForm(Form):
-    """The form that shares a project with a group, with the highest role that the share gives."""
+    """The form that shares a project with a group, up to a maximum role."""
 
     group = TextLineField("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_build_choice_value(Role.DEVELOPER, None))

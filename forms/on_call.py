@@ -129,7 +129,8 @@ class RestrictionForm(PlainForm):
 class RotationForm(MoveConfirmationForm):
     """The form for a rotation of a schedule."""
 
-    #: Names of form fields by the domain's names. Errors in `rotations` are shown at the users.
+    #: Names of form fields by the domain's names. Errors in `rotations` are shown at the `users`
+    #: field.
     fields_of: ClassVar = {"rotations": "users"}
     name = TextLineField("Name", limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"))
     users = FieldList(
@@ -345,7 +346,7 @@ class AbsenceForm(Form):
     note = TextLineField("Note", limit_length(MAX_NOTE_LENGTH, "A note"))
 
     def build_absence(self, time_zone: str) -> NewAbsence:
-        """Return the entered absence; its times are in a time zone."""
+        """Return the entered absence; its times are in the given time zone."""
         start, end = (
             convert_to_utc(cast("datetime", each.data), get_zone(time_zone))
             for each in (self.starts_at, self.ends_at)

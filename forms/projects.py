@@ -76,7 +76,7 @@ class ConfirmationForm(Form):
 
 
 class TransferForm(ConfirmationForm):
-    """The form for the new group of a project or group."""
+    """The form for the new parent group of a project or group."""
 
     to = StringField(
         "New group",
@@ -121,7 +121,7 @@ class _VisibilityForm(Form):
 
 
 class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
-    """The form for a project's name, description and features, and for owners its visibility."""
+    """The form for a project's name, description and features; owners can set its visibility."""
 
     # The other features have no pages.
     monitor_access_level = SelectField("Alerts and integrations", choices=_ACCESS_LEVEL_CHOICES)

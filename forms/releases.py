@@ -40,7 +40,7 @@ class ReleaseCheckForm(Form):
         super().__init__(formdata=MultiDict(texts), meta={"csrf": False})
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Validate the release, and require a content to check."""
+        """Validate the release, and require content to check."""
         is_valid = super().validate(extra_validators)
         if not self.submitted_text.strip() and not self.shown_name:
             self.add_error("file", "Choose a file, or paste the content.")
@@ -82,7 +82,7 @@ class ReleaseDatesField(Field):
     def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
         """Read the inputs if the form contains them. Their names end with the release."""
         super().process(None, data, extra_filters)
-        #: Releases on the schedule, and releases that already have a date.
+        #: Releases in the schedule, and releases that already have a date.
         self._releases = _list_releases(self.data or "")
         self._entered = _parse_entered_dates(self.data or "")
         self._unknown = self._find_unknown_releases(formdata or {})
@@ -153,7 +153,8 @@ class ReleaseFilterForm(Form):
         "Interface", choices=[("", "Any interface"), *_INTERFACE_CHOICES], default=""
     )
     state = SelectField("State", choices=[("", "Any state"), *_STATE_CHOICES], default="")
-    #: Filter by use in the tokens and applications of the current user. Requires a sign-in.
+    #: Filter for changes that affect the current user's tokens and applications. The filter
+    #: requires a sign-in.
     used_by = SelectField(
         "Used by", choices=[("", "Anyone"), ("me", "Your tokens and applications")], default=""
     )

@@ -20,7 +20,7 @@ class DestinationForm(Form):
 
 
 class SecretRotationForm(Form):
-    """The form that rotates a secret, with the period in which the old secret also signs."""
+    """The form that rotates a secret, with the period in which the old secret is also used."""
 
     overlap = RadioField(
         "How long does the old secret stay in use?",

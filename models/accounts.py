@@ -50,8 +50,8 @@ class User(WithId):
     #: Number of rows on list pages. NULL stands for the instance's default.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
     username_key: Mapped[str | None] = build_folded_column()
-    #: NULL for accounts whose email address collided with an older account's when folding was
-    #: introduced.
+    #: Folded email address. NULL for accounts whose address collided with an older account's when
+    #: folding was introduced.
     email_key: Mapped[str | None] = build_folded_column()
     name_key: Mapped[str | None] = build_folded_column()
 

@@ -48,16 +48,17 @@ class Integration(WithId):
     previous_key_last_used_at: Mapped[datetime | None]
     #: URL of Prometheus or of the on-call tool, depending on the type.
     api_url: Mapped[str | None] = mapped_column(Text)
-    #: Sample payload of the sender, and the mapping of its values to the fields of an alert
+    #: Sample payload from the sender, and the mapping of its values to the fields of an alert
     #: (`domain.alerts.reading.mapping`).
     sample: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Minutes without a report after which an open alert is resolved. NULL stands for never.
     resolve_after_minutes: Mapped[int | None]
-    #: Integrations with the same monitor share alerts (`domain.alerts.integrations.monitors`). With
-    #: 0, fingerprints are stored unchanged. NULL means 0 until the upgrade to monitors is done.
+    #: Integrations with the same monitor share alerts (`domain.alerts.integrations.monitors`). If
+    #: the monitor is 0, fingerprints are stored unchanged. NULL means 0 until the upgrade to
+    #: monitors is done.
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
-    #: Time of the last change of the monitor. NULL once all alerts have been moved to it.
+    #: Time at which the monitor last changed. NULL once all alerts have been moved to it.
     monitor_changed_at: Mapped[datetime | None]
     #: True if senders can pass the key in the URL parameter `key`.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
@@ -89,8 +90,8 @@ class Delivery(WithId):
     __tablename__ = "deliveries"
 
     project_id: Mapped[int] = build_cascade_key("projects")
-    #: Integration that received the request. NULL after the integration is deleted, because its
-    #: alerts still need the payload.
+    #: Integration that received the request. NULL after the integration is deleted; the delivery is
+    #: kept, because alerts still need the payload.
     integration_id: Mapped[int | None] = set_null_key("integrations")
     #: Format of the body, as a name from the registry of formats.
     format: Mapped[str] = mapped_column(String(16))
@@ -111,10 +112,10 @@ class Delivery(WithId):
     opened: Mapped[int] = mapped_column(default=0)
     joined: Mapped[int] = mapped_column(default=0)
     resolved: Mapped[int] = mapped_column(default=0)
-    #: Warnings of the parser: one sentence for each rejected item and each guessed value.
+    #: Warnings from the parser: one sentence for each rejected item and each guessed value.
     parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
-    #: Number of items that a rule of the mapping dropped.
+    #: Number of items that the mapping's rules dropped.
     dropped: Mapped[int] = mapped_column(default=0, server_default="0")
     #: Microseconds from the arrival of the request until this row was written.
     duration: Mapped[int | None]
@@ -132,7 +133,7 @@ class Delivery(WithId):
             "ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"
         ),
         # These indexes serve the other filters of the log, which would otherwise scan all its rows.
-        # Because of the statistics of migration 0101, Postgres estimates how few rows match.
+        # With the statistics from migration 0101, Postgres can estimate how few rows match.
         build_partial_index(
             "ix_deliveries_warned",
             "integration_id",
@@ -179,13 +180,13 @@ class Alert(WithId):
     #: (`domain.alerts.reading.fingerprint.combine_with_monitor`). Reports with the same value are
     #: grouped. NULL for alerts that are never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: Monitor that is part of the fingerprint. NULL or 0 without a monitor.
+    #: Monitor that is part of the fingerprint. NULL or 0 if there is no monitor.
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: Status: triggered, acknowledged, resolved or ignored.
     status: Mapped[str] = mapped_column(String(16))
     #: Rank of the severity: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
     severity: Mapped[int] = mapped_column(SmallInteger)
-    #: Text with the reason for the severity. NULL for alerts stored before the column was added.
+    #: Reason for the severity, as text. NULL for alerts stored before the column was added.
     severity_reason: Mapped[str | None] = mapped_column(String(200))
     #: Severity before it was raised. NULL if it was not raised or has fallen back.
     raised_from: Mapped[int | None] = mapped_column(SmallInteger)
@@ -193,9 +194,9 @@ class Alert(WithId):
     description: Mapped[str | None] = mapped_column(String(1000))
     service: Mapped[str | None] = mapped_column(String(100))
     monitoring_tool: Mapped[str | None] = mapped_column(String(100))
-    #: Host names, one per line. They have at most 255 characters without the line breaks.
+    #: Host names, one per line, with at most 255 characters in total, excluding line breaks.
     hosts: Mapped[str] = mapped_column(Text, default="")
-    #: Expression of the metric. Empty if there is none, NULL if it is unknown.
+    #: Metric expression. Empty if there is none; NULL if it is unknown.
     query: Mapped[str | None] = mapped_column(Text)
     environment: Mapped[str | None] = mapped_column(String(255))
     #: Number of reports.
@@ -335,7 +336,7 @@ class Assignment(Base):
 
 
 class AlertBatch(WithId):
-    """A status that a user set for several alerts: selected alerts, or all that match a filter."""
+    """A status that a user set for several alerts, which were selected or match a filter."""
 
     __tablename__ = "alert_batches"
 
@@ -348,7 +349,7 @@ class AlertBatch(WithId):
     list_query: Mapped[str] = mapped_column(Text, default="")
     #: Filter in the format of `domain.alerts.handling.batches`. NULL for selected alerts.
     filter: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Highest alert id of the batch. Alerts with a higher id opened after the user confirmed.
+    #: Highest alert id in the batch. Alerts with a higher id opened after the user confirmed.
     newest_alert_id: Mapped[int] = mapped_column(BigInteger, default=0)
     #: Cursor at which the next slice starts. NULL for the first slice.
     cursor: Mapped[str | None] = mapped_column(String(255))
@@ -441,7 +442,7 @@ class AlertChange(WithId):
     #: alert becomes more urgent, its earlier changes get the new severity too, because they are
     #: handled first.
     severity: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
-    #: Time of the database's clock.
+    #: Time according to the database's clock.
     created_at: Mapped[datetime]
     tries: Mapped[int] = mapped_column(Integer, default=0)
     #: Time of the next attempt. NULL if an attempt is due immediately.

@@ -78,7 +78,7 @@ class AuditSeal(Base):
 
 
 class AuditKey(Base):
-    """The key of all seals, which does not change with SECRET_KEY, but is encrypted with it."""
+    """The key for all seals, which is encrypted with SECRET_KEY but does not change with it."""
 
     __tablename__ = "audit_keys"
 

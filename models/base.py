@@ -50,7 +50,7 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def _parse_timestamp(value: str | None) -> datetime | None:
-    """Parse a timestamp of SQLite, which has an offset if other software wrote it."""
+    """Parse a timestamp from SQLite, which has an offset if other software wrote it."""
     if value is None:
         return None
     found = datetime.fromisoformat(value)
@@ -128,7 +128,7 @@ class WithId(Base):
 
     __abstract__ = True
 
-    #: The id is the first column of each table.
+    #: Id, which is the first column of each table.
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
 
 

@@ -45,7 +45,7 @@ class CommitStatus(WithId):
 
     project_id: Mapped[int] = build_cascade_key("projects")
     sha: Mapped[str] = mapped_column(String(64))
-    #: Branch or tag. Empty if the reporter did not name one.
+    #: Branch or tag. Empty if the reporter did not provide a branch or tag.
     ref: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(String(255))
     stage: Mapped[str] = mapped_column(Text)

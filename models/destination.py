@@ -33,7 +33,7 @@ class Destination(WithId):
     failing_since: Mapped[datetime | None]
     last_failed_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
-    #: Earliest time of the next attempt. NULL if a queued message is sent without a pause.
+    #: Earliest time of the next attempt. NULL if queued messages can be sent immediately.
     next_try_at: Mapped[datetime | None]
     #: Number of the last claim, and the time until which no other worker may deliver.
     claim: Mapped[int] = mapped_column(BigId, default=0)

@@ -98,7 +98,7 @@ class Escalation(Base):
 
     __tablename__ = "escalations"
 
-    #: Id, which page keys contain. A reopened alert has a new id, so it pages users again.
+    #: Id, which is part of page keys. A reopened alert has a new id, so it pages users again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     alert_id: Mapped[int] = build_cascade_key("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
@@ -107,7 +107,7 @@ class Escalation(Base):
     #: Policy of the escalation. NULL if no one is paged. There are no foreign keys to the policy
     #: and the route, because both may be deleted in the meantime.
     policy_id: Mapped[int | None] = mapped_column(BigId)
-    #: Route that selected the policy. NULL for the default policy, or without a policy.
+    #: Route that selected the policy. NULL for the default policy, or if there is no policy.
     route_id: Mapped[int | None] = mapped_column(BigId)
     #: Number of the round, starting at 1.
     round: Mapped[int] = mapped_column(SmallInteger)
@@ -131,7 +131,8 @@ class Escalation(Base):
     last_paged_at: Mapped[datetime | None]
     #: Time of the last decision. A time in the future shows that the clock was ahead.
     decided_at: Mapped[datetime | None]
-    #: Start, reason and end of the current hold. NULL without a hold, or if the end is unknown.
+    #: Start, reason and end of the current hold. NULL if there is no hold, or if the end is
+    #: unknown.
     held_since: Mapped[datetime | None]
     held_by: Mapped[str | None] = mapped_column(Text)
     held_until: Mapped[datetime | None]

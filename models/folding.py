@@ -41,5 +41,5 @@ def sync_folded_column(
 def build_search_text(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
-    """Return the SQL expression in which folded words are searched."""
+    """Return the SQL expression that is searched for folded words."""
     return func.coalesce(key, func.lower(text))

@@ -41,7 +41,7 @@ class Heartbeat(WithId):
     environment: Mapped[str | None] = mapped_column(String(255))
     #: State: new, up, down or paused. A late job stays up until its grace time ends.
     state: Mapped[str] = mapped_column(String(8), default="new")
-    #: True if an alert is open that no ping has resolved yet.
+    #: True if there is an open alert that no ping has resolved yet.
     has_alert: Mapped[bool] = mapped_column(default=False)
     #: Time of the next check in milliseconds since 1970. It is a number, so that both databases can
     #: add seconds in the same way. NULL while no check is due.

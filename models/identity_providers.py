@@ -1,4 +1,4 @@
-"""Identity providers for sign-in, and users' identities at them."""
+"""Identity providers for sign-in, and users' identities at these providers."""
 
 from datetime import datetime
 
@@ -38,7 +38,7 @@ class IdentityProvider(WithId):
 
 
 class Identity(WithId):
-    """An account at a provider that can sign in to an account of this service."""
+    """A provider account that can be used to sign in to an account of this service."""
 
     __tablename__ = "identities"
 
@@ -61,7 +61,7 @@ class Identity(WithId):
     __table_args__ = (
         UniqueConstraint("provider_id", "subject"),
         UniqueConstraint("user_id", "provider_id"),
-        # This index finds the verifiable identity that was checked the longest time ago.
+        # This index finds the verifiable identity that was checked least recently.
         build_partial_index(
             "ix_identities_checked_at", "checked_at", where=refresh_token_ciphertext.is_not(None)
         ),

@@ -41,7 +41,7 @@ class IncidentRule(WithId):
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: True if the rule also applies to alerts that a silence or maintenance window mutes.
     opens_when_silenced: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: True if the incidents of this rule suppress pages of the alerts that join them.
+    #: True if the incidents of this rule suppress pages for the alerts that join them.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: True if the rule is active. An inactive rule opens no incidents.
     is_active: Mapped[bool] = mapped_column(default=True, server_default=true())

@@ -52,7 +52,7 @@ class IdempotentRequest(WithId):
 
 
 class Installation(WithId):
-    """The installation, as a single row that its migration creates."""
+    """The installation, as a single row that a migration creates."""
 
     __tablename__ = "installation"
 
@@ -68,7 +68,7 @@ class Host(Base):
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
     #: Fingerprints of the host's keys, separated by spaces. The host encrypts with the first key.
     key_fingerprints: Mapped[str] = mapped_column(Text)
-    #: Newest migration that the host's code knows.
+    #: Newest migration in the host's code.
     revision: Mapped[str] = mapped_column(String(32))
     #: Milliseconds by which the host's clock is ahead of the database. NULL on SQLite.
     clock_lead_ms: Mapped[int | None]
@@ -91,7 +91,7 @@ class SchemaSupport(Base):
 
     __tablename__ = "schema_support"
 
-    #: Code that knows this migration or a later one works with the current schema.
+    #: Oldest migration that code must contain to work with the current schema.
     oldest_revision: Mapped[str] = mapped_column(String(32), primary_key=True)
 
 

@@ -26,10 +26,10 @@ class Mail(WithId):
     subject: Mapped[str] = mapped_column(String(255))
     #: Text encrypted with SECRET_KEY, because it may contain a link that signs a user in. Such
     #: links are removed when the message is sent or fails permanently. NULL until a worker encrypts
-    #: a message that a host of an older release queued.
+    #: a message that was queued by a host running an older release.
     text_ciphertext: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(index=True)
-    #: Time of the next attempt. NULL once the message was sent or has failed permanently.
+    #: Time of the next attempt. NULL once the message has been sent or has failed permanently.
     send_at: Mapped[datetime | None] = mapped_column(index=True)
     tries: Mapped[int] = mapped_column(Integer, default=0)
     sent_at: Mapped[datetime | None]
@@ -37,8 +37,8 @@ class Mail(WithId):
     #: User, projects and alerts of a notice, which are checked before each attempt
     #: (`domain/paging/notifications/notice_checks.py`). NULL for other messages.
     about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Columns of older releases, whose workers send every row that is due according to them. The
-    #: text is empty once it is encrypted.
+    #: Columns for older releases, whose workers send every row that is due according to these
+    #: columns. The text is empty once it is encrypted.
     text: Mapped[str] = mapped_column(Text, default="")
     next_try_at: Mapped[datetime | None] = mapped_column(index=True)
 
@@ -51,7 +51,7 @@ class AssignmentNotice(WithId):
     __tablename__ = "assignment_notices"
 
     user_id: Mapped[int] = build_cascade_key("users", index=True)
-    #: Alert or incident. Exactly one of them is set.
+    #: Alert or incident. Exactly one of the two columns is set.
     alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
     incident_id: Mapped[int | None] = build_cascade_key("incidents", index=True)
     #: Name of the user who made the assignment. Empty for commands.
@@ -60,7 +60,7 @@ class AssignmentNotice(WithId):
 
 
 class KnownGaps(NamespaceOwned, WithId):
-    """The known gaps in the paging of a project or group, about which maintainers were notified."""
+    """The paging gaps of a project or group about which maintainers were notified."""
 
     __tablename__ = "known_gaps"
 

@@ -151,7 +151,7 @@ class Page(WithId):
     #: Alert or incident. Exactly one of the two columns is set.
     alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
     incident_id: Mapped[int | None] = build_cascade_key("incidents")
-    #: Kind: `firing`, or `follow_up` for a later change of the alert.
+    #: Kind: `firing`, or `follow_up` for a later change to the alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
@@ -163,7 +163,8 @@ class Page(WithId):
     #: Reason why the page is held back. For a page in a batch, the reason why unsent messages omit
     #: the page.
     held_by: Mapped[str | None] = mapped_column(Text)
-    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL without a result.
+    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL if there is no
+    #: result yet.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
     #: True if the escalation still has to process the result.
@@ -201,7 +202,8 @@ class PageMessage(WithId):
     #: queued again. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
-    #: True if an attempt started whose result is unknown, such as the attempt of a killed worker.
+    #: True if the result of a started attempt is unknown, for example because the worker was
+    #: killed.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Id of the first message in the attempt with an unknown result. Messages of the same attempt
     #: are sent again together. NULL if all attempts are known to have failed.
@@ -221,7 +223,7 @@ class PageMessage(WithId):
         build_partial_index(
             "ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"
         ),
-        # This index finds due times that a clock that was ahead may have written.
+        # This index finds due times that may have been set by a clock that was ahead.
         build_partial_index(
             "ix_page_messages_due_at", "due_at", where="due_at IS NOT NULL AND ended_at IS NULL"
         ),
@@ -242,7 +244,7 @@ class PageTotal(Base):
 
 
 class PushKey(WithId):
-    """The key pair of the instance that signs requests to push services of browsers (VAPID)."""
+    """The instance's key pair that signs requests to browsers' push services (VAPID)."""
 
     __tablename__ = "push_keys"
 

@@ -65,7 +65,7 @@ class Application(Base):
     refresh_for_devices: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
-    #: Client metadata of dynamic registration (RFC 7591). Empty for other applications.
+    #: Client metadata from dynamic registration (RFC 7591). Empty for other applications.
     client_metadata: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     #: Keyed hash of the registration access token (RFC 7592).
     registration_digest: Mapped[bytes | None] = mapped_column(
@@ -78,8 +78,7 @@ class Application(Base):
     #: True if authorization responses omit `iss` (RFC 9207). Applications written for GitLab treat
     #: `iss` as an error.
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Grant types with an administrator's permission, for grants that require it, separated by
-    #: spaces.
+    #: Grant types that require an administrator's permission and have it, separated by spaces.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
     #: Public keys with which the application authenticates (RFC 7523), as a JWK Set.
     jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
@@ -303,7 +302,7 @@ class TokenRefusal(WithId):
     reason: Mapped[str] = mapped_column(String(32))
     #: The `grant_type`, or the name of another endpoint, such as the authorization endpoint.
     request: Mapped[str] = mapped_column(String(64))
-    #: Error code of RFC 6749 section 4.1.2.1 or 5.2, and the message that the client received.
+    #: Error code from RFC 6749 section 4.1.2.1 or 5.2, and the message that the client received.
     error: Mapped[str] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text)
     refused_at: Mapped[datetime] = mapped_column(index=True)

@@ -97,7 +97,7 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(WithId):
-    """A period in which a user is on call instead of all users or one user, or in addition."""
+    """A period in which a user is on call in place of, or in addition to, other users."""
 
     __tablename__ = "on_call_overrides"
 
@@ -127,7 +127,7 @@ class OnCallSwap(WithId):
     other_user_id: Mapped[int] = build_cascade_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
-    #: End of the shift that ends last.
+    #: End of the shift that ends later.
     over_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = set_null_key("users", index=True)
     created_at: Mapped[datetime]
@@ -136,7 +136,7 @@ class OnCallSwap(WithId):
 
 
 class OnCallSwapRequest(WithId):
-    """A request of a user to swap shifts, which the other user accepts or declines."""
+    """A user's request to swap shifts, which the other user accepts or declines."""
 
     __tablename__ = "on_call_swap_requests"
 
@@ -144,7 +144,7 @@ class OnCallSwapRequest(WithId):
     user_id: Mapped[int] = build_cascade_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
-    #: Time on call during the period when the swap was requested, in seconds.
+    #: Time on call during the period in seconds, as calculated when the swap was requested.
     seconds: Mapped[int]
     other_user_id: Mapped[int] = build_cascade_key("users", index=True)
     other_starts_at: Mapped[datetime]

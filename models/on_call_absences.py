@@ -23,7 +23,7 @@ class OnCallImportedCalendar(WithId):
     url_ciphertext: Mapped[str | None] = mapped_column(Text)
     #: Host of the URL, which pages show.
     host: Mapped[str | None] = mapped_column(String(255))
-    #: Validators of the last response, for conditional requests (RFC 9110 section 13.1).
+    #: Validators from the last response, for conditional requests (RFC 9110 section 13.1).
     etag: Mapped[str | None] = mapped_column(String(255))
     last_modified: Mapped[str | None] = mapped_column(String(255))
     #: Number of current and future events, and of events that could not be read.
@@ -32,12 +32,12 @@ class OnCallImportedCalendar(WithId):
     created_at: Mapped[datetime]
     #: Time of the last successful read.
     refreshed_at: Mapped[datetime | None]
-    #: Reason of the last failure, and number of consecutive failures. NULL after a success.
+    #: Reason for the last failure, and number of consecutive failures. NULL after a success.
     last_error: Mapped[str | None] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(default=0)
     #: Time zone of floating absences: days, and times without a time zone (RFC 5545 section 3.3.5).
     time_zone: Mapped[str | None] = mapped_column(String(64))
-    #: NULL for a file, which is read only once.
+    #: Time of the next refresh. NULL for a file, which is read only once.
     next_refresh_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
@@ -53,7 +53,7 @@ class OnCallAbsence(WithId):
     ends_at: Mapped[datetime] = mapped_column(index=True)
     #: True if the local times stay the same after the user changes the time zone.
     is_floating: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Note that only the user sees. Empty for absences of calendars.
+    #: Private note, which only the user sees. Empty for absences from calendars.
     note: Mapped[str] = mapped_column(String(200), default="")
     created_at: Mapped[datetime]
 
@@ -70,10 +70,11 @@ class OnCallHoliday(WithId):
 
 
 class OnCallConflictNotice(WithId):
-    """A conflict between a shift and an absence about which notices were sent."""
+    """A conflict between a shift and an absence, for which notices were sent."""
 
     __tablename__ = "on_call_conflict_notices"
-    #: Two workers cannot store the same conflict, so that each notice is sent once.
+    #: Constraint that prevents two workers from storing the same conflict, so that each notice is
+    #: sent once.
     __table_args__ = (UniqueConstraint("schedule_id", "user_id", "starts_at"),)
 
     schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")

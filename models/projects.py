@@ -36,7 +36,7 @@ class Group(WithId):
     created_at: Mapped[datetime]
     #: User whose personal namespace this is. NULL for a group.
     owner_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"))
-    #: Time since which members need a second factor. NULL if they do not need one.
+    #: Time at which a second factor became mandatory for members. NULL if it is not mandatory.
     two_factor_required_at: Mapped[datetime | None] = mapped_column()
     #: Grace period in hours, which starts with the requirement or with the membership.
     two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
@@ -82,7 +82,7 @@ class Project(WithId):
     #: Visibility: private, internal or public.
     visibility: Mapped[str] = mapped_column(String(16), default="private")
     created_at: Mapped[datetime]
-    #: Time since which the project accepts no changes and no alerts.
+    #: Time at which the project stopped accepting changes and alerts.
     archived_at: Mapped[datetime | None]
     #: Time at which the project was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
@@ -167,7 +167,7 @@ class Member(WithId):
 
 
 class ProjectShare(WithId):
-    """A group whose members are also members of a project, with at most this role."""
+    """A group whose members are also members of a project, up to a maximum role."""
 
     __tablename__ = "project_shares"
 
@@ -193,7 +193,7 @@ class MemberRole(WithId):
     description: Mapped[str] = mapped_column(Text)
     #: Role of members with this custom role, from Guest 10 to Maintainer 40.
     base_role: Mapped[int] = mapped_column(SmallInteger)
-    #: Names of `Ability` (domain/access/roles.py).
+    #: Names of `Ability` members (domain/access/roles.py).
     abilities: Mapped[list[str]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     name_key: Mapped[str | None] = build_folded_column()
@@ -219,8 +219,8 @@ class Invitation(WithId):
     #: First day (in UTC) on which the role of the membership no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
     email_key: Mapped[str | None] = build_folded_column()
-    #: Authorization of the application that created the invitation. The invitation is revoked with
-    #: that access.
+    #: Authorization of the application that created the invitation. When the application loses
+    #: access, the invitation is revoked.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

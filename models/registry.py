@@ -18,7 +18,7 @@ class RegistryKey(WithId):
 
     __tablename__ = "registry_keys"
 
-    #: Key id in the format of libtrust: twelve groups of four characters.
+    #: Key id in libtrust's format: twelve groups of four characters.
     kid: Mapped[str] = mapped_column(String(64), unique=True)
     #: Self-signed certificate in PEM format.
     certificate: Mapped[str] = mapped_column(Text)
@@ -36,12 +36,12 @@ class RegistryRepository(WithId):
     __tablename__ = "registry_repositories"
 
     project_id: Mapped[int] = build_cascade_key("projects")
-    #: Full name in the registry, in lower case, such as `acme/shop/worker`.
+    #: Full name in the registry, in lowercase, such as `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
     #: Time of the last push to the repository.
     pushed_at: Mapped[datetime]
-    #: Time of the last removal, which covers all earlier pushes. None if it was never removed.
+    #: Time of the last removal, which covers all earlier pushes. None if there was none.
     removed_at: Mapped[datetime | None]
 
     __table_args__ = (Index(None, "project_id", "id"),)
@@ -74,9 +74,9 @@ class RegistryTag(WithId):
 
     repository_id: Mapped[int] = build_cascade_key("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
-    #: Digest of the last pushed manifest. None if only its removal is known.
+    #: Digest of the last pushed manifest. None if only the tag's removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
-    #: Time of the last push. None if only its removal is known.
+    #: Time of the last push. None if only the tag's removal is known.
     pushed_at: Mapped[datetime | None]
     #: Time of the last removal. None if there was none.
     removed_at: Mapped[datetime | None] = mapped_column(index=True)

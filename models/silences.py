@@ -55,9 +55,9 @@ class MaintenanceWindow(NamespaceOwned, WithId):
     rule: Mapped[str | None] = mapped_column(String(200))
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Start of the first occurrence, or earlier.
+    #: Time at or before the start of the first occurrence.
     first_starts_at: Mapped[datetime]
-    #: End of the last occurrence, or later. NULL if the window recurs forever.
+    #: Time at or after the end of the last occurrence. NULL if the window recurs forever.
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     #: User who created the window. NULL if it was created on the command line.

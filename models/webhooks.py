@@ -79,7 +79,8 @@ class WebhookDelivery(WithId):
 class WebhookIncidentChange(WithId):
     """A change to an incident that has to be sent to the webhooks of its project.
 
-    A trigger adds it in the transaction of the change (migration 0051). There are no foreign keys.
+    A trigger adds the row in the transaction of the change (migration 0051). There are no foreign
+    keys.
     """
 
     __tablename__ = "webhook_incident_changes"
@@ -88,7 +89,7 @@ class WebhookIncidentChange(WithId):
     incident_id: Mapped[int] = mapped_column(BigId)
     #: Kind: opened, acknowledged, resolved or reopened.
     kind: Mapped[str] = mapped_column(String(16))
-    #: Time of the database's clock.
+    #: Time according to the database's clock.
     created_at: Mapped[datetime]
     #: Earliest time of the next attempt after a failure.
     next_try_at: Mapped[datetime | None]

@@ -1,4 +1,4 @@
-"""Storage of Flask-Limiter's counts, on this host or in the store at RATELIMIT_STORAGE_URI."""
+"""Storage for Flask-Limiter's counts, on this host or at RATELIMIT_STORAGE_URI."""
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
@@ -37,9 +37,9 @@ _REDIS_SCHEMES = frozenset({"redis", "rediss", "redis+unix"})
 
 @cache
 def _open_lock_file() -> int:
-    """Return an open file that is locked during changes of counters.
+    """Return an open file that is locked while counters are changed.
 
-    Child processes inherit it.
+    Child processes inherit the open file.
     """
     if hasattr(os, "memfd_create"):  # on Linux, where no directory is needed
         in_memory: int = os.memfd_create("gatebell-limits")
@@ -50,10 +50,10 @@ def _open_lock_file() -> int:
 
 
 class HostStorage(Storage):
-    """Counts of all web processes of a host, registered with `limits` as `host://`.
+    """Counts for all web processes on a host, registered with `limits` as `host://`.
 
     gunicorn loads the app before it forks, so its processes share this memory. The memory is a
-    table of fixed size, in which each counter is stored in one of a few adjacent slots. Windows are
+    fixed-size table, in which each counter is stored in one of a few adjacent slots. Windows are
     aligned with the clock, so all hosts report the same end of a window. A slot is free once the
     window of its counter has ended. If all possible slots for a counter are taken, the counter with
     the lowest count is replaced.
@@ -74,7 +74,7 @@ class HostStorage(Storage):
 
     @property
     def base_exceptions(self) -> tuple[type[Exception], ...]:
-        """Return the error types of this storage, which raises no errors."""
+        """Error types of this storage, which raises no errors."""
         return ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
@@ -190,7 +190,7 @@ def build_storage_configuration(
 
 
 def _build_timeout_options(storage_uri: str) -> dict[str, Any]:
-    """Return the timeout options of each store's client."""
+    """Return the timeout options for the store's client."""
     scheme = storage_uri.partition(":")[0]
     if scheme in _REDIS_SCHEMES:
         # Few installations need these modules.

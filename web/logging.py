@@ -22,7 +22,7 @@ _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
     "taskName",
 }
 
-#: Patterns of secrets that are masked in every line, including lines of libraries.
+#: Patterns of secrets that are masked in every line, including lines from libraries.
 _SECRET_PATTERNS = re.compile(
     r"""(?ix)
     (?P<credential> \b gb[a-z]- ) [0-9a-z]{8,}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: Constants of malloc.h in glibc.
+#: Constants from glibc's malloc.h.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE_BLOCK_BYTES = 128 * 1024
 _PROPORTIONAL_SIZE = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
@@ -34,7 +34,7 @@ def measure_proportional_bytes(pid: int) -> int:
 def freeze_loaded_objects() -> None:
     """Exempt existing objects from garbage collection, and all objects at exit.
 
-    This function also turns the collector on, which is off while a process loads.
+    This function also turns on the collector, which is off while a process loads.
 
     Modules, classes and prepared statements live as long as the process. Each full collection would
     search about 160,000 objects (100 ms). The interpreter also collects several times at exit,

@@ -91,7 +91,7 @@ class _CounterSwitch:
     is_on = True
 
 
-#: Label values of counters of rare events. Counters start with 0, because Prometheus detects an
+#: Label values for counters of rare events. Counters start with 0, because Prometheus detects an
 #: increase only from an earlier value.
 _INITIAL_LABELS: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
     (_REQUESTS, tuple(("GET", "(none)", f"{each}xx") for each in (2, 3, 4, 5))),
@@ -114,7 +114,7 @@ _INITIAL_LABELS: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
 
 
 def initialize_counters() -> None:
-    """Initialize the counters of this process with 0."""
+    """Initialize the counters of this process to 0."""
     for counter, labels in _INITIAL_LABELS:
         for each in labels:
             counter.labels(*each)

@@ -62,7 +62,7 @@ class Output:
         while left:
             try:
                 left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # set by another program that shares this terminal or pipe
+            except BlockingIOError:  # a program that shares this terminal or pipe set O_NONBLOCK
                 get_unpatched_function("time", "sleep")(_POLL_SECONDS)
             except OSError:  # the reader has exited, or a disk is full
                 break
@@ -119,7 +119,8 @@ class _Pipe(_ReopenedDevice):
 class _ForeignPipe(Output):
     """Pipe that another user opened, such as a supervisor before it switches users.
 
-    Linux before 6.4 rejects the flag RWF_NOWAIT for pipes. The line is then left to the thread.
+    Linux before 6.4 rejects the flag RWF_NOWAIT for pipes. The line is then left to the thread of
+    `UnblockedStream`.
     """
 
     def write_without_waiting(self, text: bytes) -> int:
@@ -173,7 +174,7 @@ _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], .
 def open_output(descriptor: int) -> Output:
     """Return the output for a descriptor.
 
-    If the descriptor cannot be written without waiting, all lines are left to the thread of
+    If the descriptor cannot be written to without waiting, all lines are left to the thread of
     `UnblockedStream`.
     """
     mode = os.fstat(descriptor).st_mode

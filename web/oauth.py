@@ -152,11 +152,11 @@ _MAX_ROWS_PER_MINUTE = 5
 def build_oauth_context() -> OAuthContext:
     """Return the context of this request for the authorization server."""
     own, source = get_services(), RequestSource(address=None, user_agent=None)
-    if has_request_context():  # as opposed to a command of the operator
+    if has_request_context():  # commands have no request context
         agent = request.environ.get("HTTP_USER_AGENT", "")
         source = RequestSource(address=request.remote_addr, user_agent=agent)
     return OAuthContext(
-        # The registry acts as a session, and only opens one when it is used.
+        # The registry acts as a session, but opens a session only when it is used.
         session=cast("Session", db.session),
         connection=own.connections,
         has_begun=_has_transaction,
@@ -179,7 +179,7 @@ def _has_transaction() -> bool:
 
 def _record_rejection(new_rejected_request: NewRejectedRequest, context: OAuthContext) -> None:
     """Store or count a rejected request, without affecting the response to the client."""
-    if context.has_begun():  # an error here would break its later statements
+    if context.has_begun():  # an error here would break later statements in the transaction
         _store_or_count_rejection(new_rejected_request, context)
         return
     with suppress(DBAPIError):
@@ -198,14 +198,14 @@ def _store_or_count_rejection(
 
 
 def read_form_request() -> ProtocolRequest:
-    """Return the request of an endpoint that only accepts parameters in the body.
+    """Return the request to an endpoint that accepts parameters only in the body.
 
     The body is a form or a JSON object.
     """
     environ = request.environ
     headers = {name: environ[key] for name, key in _READ_HEADERS.items() if key in environ}
     parameters: Mapping[str, Sequence[str]] = {}
-    is_read = "form" in vars(request)  # then the body has been read, too
+    is_read = "form" in vars(request)  # if the form was parsed, the body has been read
     is_short = 0 < (request.content_length or 0) <= _MAX_FORM_BYTES
     if request.content_type == _FORM_MEDIA_TYPE and is_short and not is_read:
         # This avoids Werkzeug's overhead for uploads.
@@ -282,7 +282,7 @@ def parse_authorization_url(address: str) -> dict[str, list[str]]:
 
 
 def build_stored_request(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
-    """Return an authorization request that was checked and stored before."""
+    """Return an authorization request that was previously checked and stored."""
     return ProtocolRequest("GET", parameters, {})
 
 
@@ -304,7 +304,7 @@ class _VerbatimRedirect(Response):
 
 
 def build_flask_response(oauth_response: OAuthResponse) -> ResponseReturnValue:
-    """Convert a response of an OAuth endpoint to a Flask response."""
+    """Convert a response from an OAuth endpoint to a Flask response."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
         response = redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
@@ -347,7 +347,7 @@ _FIRST_VISIT_LIFETIME = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointUrl:
-    """A URL for the configuration of clients."""
+    """A URL that is needed to configure clients."""
 
     #: Id of the element in the page.
     id: str
@@ -386,9 +386,9 @@ def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
 def build_url_after_sign_in(oauth_request: ProtocolRequest) -> str:
     """Return the URL of this authorization request, to which a new sign-in returns.
 
-    The URL contains the time and the sign-in of the request's first visit. The value is sealed
-    together with the request. A user who could choose it, or copy it from an earlier request, would
-    not need to sign in again.
+    The URL contains the time and the sign-in of the request's first visit. Both values are sealed
+    together with the request. A user who could choose them, or copy them from an earlier request,
+    would not need to sign in again.
     """
     first = oauth_request.first_asked or FirstPresentation(
         at=get_current_time(), sign_in_id=_find_sign_in_id()

@@ -83,7 +83,7 @@ def get_registry_user(token: str | None) -> RegistryUser:
     """Return the user of an access token, or an anonymous user if there is no token.
 
     Raise InvalidRegistryCredentialsError if the registry does not accept the token, and
-    ForbiddenError if the token has no scope of the registry.
+    ForbiddenError if the token has no registry scope.
     """
     if token is None:
         return RegistryUser(name="")
@@ -122,7 +122,7 @@ def _get_bearer(token: str) -> Bearer:
 
 
 def count_wrong_registry_token() -> None:
-    """Count a wrong token of this IP address.
+    """Count a wrong token from this IP address.
 
     Raise TooManyAttemptsError above the limit. A valid token is accepted in any case, since 256
     random bits cannot be guessed. A script with an expired token must not lock out other clients at
@@ -179,7 +179,7 @@ def build_full_configuration() -> RegistryConfiguration:
 
 
 def build_visible_configuration() -> RegistryConfiguration:
-    """Return the configuration for a page of a project, without the secret for other users.
+    """Return the configuration for a project page, without the secret for other users.
 
     The secret belongs to the instance. Anyone who knows it could report images of other projects.
     """
@@ -210,7 +210,7 @@ def _get_or_create_signer() -> TokenSigner:
 
 
 def build_certificate_bundle() -> str:
-    """Return the certificates of the signing key, of a pending key and of previous keys."""
+    """Return the certificates for the signing key, a pending key and previous keys."""
     _get_or_create_signer()
     keys = list_keys(session=db.session(), keyring=get_services().keyring, now=get_current_time())
     return "".join(key.certificate for key in keys)

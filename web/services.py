@@ -47,10 +47,10 @@ _READ_WAIT_SECONDS = 0.25
 
 
 class LiveSettings:
-    """Settings of the environment, overridden by the settings stored in the database."""
+    """Settings from the environment, overridden by the settings stored in the database."""
 
     def __init__(self, settings: Settings, connections: AutocommitPool) -> None:
-        """Start with the settings of the environment."""
+        """Start with the settings from the environment."""
         self._environment = settings
         self._current = settings
         self._connections = connections
@@ -60,13 +60,13 @@ class LiveSettings:
 
     @property
     def environment_settings(self) -> Settings:
-        """Settings of the environment, without the stored settings."""
+        """Settings from the environment, without the stored settings."""
         return self._environment
 
     def get_current_settings(self) -> Settings:
         """Return the current settings, at most a second old."""
         # Other threads wait briefly for the thread that reads. While the database is unavailable,
-        # the last known settings stay in force.
+        # the last known settings remain in effect.
         is_old = monotonic() - self._read_at > _REFRESH_INTERVAL_SECONDS
         if is_old and self._reading.acquire(timeout=_READ_WAIT_SECONDS):
             try:
@@ -76,7 +76,7 @@ class LiveSettings:
         return self._current
 
     def get_derived_value(self, make: Callable[[Settings], Derived]) -> Derived:
-        """Return a value derived from the settings in force, computed once for each change."""
+        """Return a value derived from the current settings, computed once for each change."""
         current = self.get_current_settings()
         made_for, made = self._derived.get(make, (None, None))
         if made_for is not current:
@@ -128,7 +128,7 @@ def get_services() -> Services:
 
 
 def create_unit_of_work(actor: Actor, session: Session) -> UnitOfWork:
-    """Return the unit of work of an actor in the transaction of a session."""
+    """Return the unit of work for an actor in a session's transaction."""
 
     def find_policy(kind: type[Derived]) -> Derived:
         name = f"{kind.__module__}.{kind.__qualname__}"
@@ -144,7 +144,7 @@ def create_unit_of_work(actor: Actor, session: Session) -> UnitOfWork:
 
 
 def get_current_time() -> datetime:
-    """Return the current time of the application's clock."""
+    """Return the current time from the application's clock."""
     return get_services().clock()
 
 
@@ -166,7 +166,7 @@ _policy_functions: list[str] = []
 
 
 def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
-    """Return a function that returns a policy for the settings in force."""
+    """Return a function that returns a policy for the current settings."""
     place = f"web.settings.policies.{module_and_name}"
     _policy_functions.append(place)
     return lambda: get_services().live_settings.get_derived_value(import_function(place))

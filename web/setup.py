@@ -18,10 +18,10 @@ from web.settings.reader import Settings
 
 
 class _PageSessionInterface(SecureCookieSessionInterface):
-    """Signed session cookie of Flask, only for pages. Other endpoints send no `Vary: Cookie`."""
+    """Flask's signed session cookie, only for pages. Other endpoints send no `Vary: Cookie`."""
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
-        """Return the session in the cookie, or a new session without one."""
+        """Return the session from the cookie, or a new session if there is no cookie."""
         has_cookies = "HTTP_COOKIE" in request.environ
         if not has_cookies or self.get_cookie_name(app) not in request.cookies:
             return self.session_class()

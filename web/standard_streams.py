@@ -69,7 +69,7 @@ class UnblockedStream(io.TextIOBase):
         return self._dropped
 
     def write(self, text: str) -> int:
-        """Write a text without waiting, queue it, or drop it if too much is waiting."""
+        """Write text without waiting, queue it, or drop it if too much text is waiting."""
         if line := text.encode("utf-8", "backslashreplace"):
             with self._taking:
                 if (
@@ -110,7 +110,7 @@ class UnblockedStream(io.TextIOBase):
         return self._dropped == self._told
 
     def _write_immediately(self, line: bytes) -> None:
-        """Write what the descriptor accepts, and queue the rest before lines of signal handlers."""
+        """Write what the descriptor accepts; queue the rest before signal handlers' lines."""
         self._is_writing, written = True, 0
         try:
             written = self._output.write_without_waiting(line)
@@ -223,7 +223,7 @@ def drain_standard_streams() -> None:
 
 
 def set_dropped_lines_description(describe: Callable[[int], str]) -> None:
-    """Set the function that returns the line about dropped lines of standard error."""
+    """Set the function that returns the line about lines dropped from standard error."""
     if isinstance(sys.stderr, UnblockedStream):
         sys.stderr.describe_dropped = describe
 

@@ -1,4 +1,4 @@
-"""Pages about users, to which the API field `web_url` and the claim `profile` link."""
+"""User pages, which the API field `web_url` and the claim `profile` link to."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue

@@ -1,4 +1,4 @@
-"""The page /admin/api_usage: all consumers of the instance that upcoming releases affect."""
+"""The page /admin/api_usage: all API consumers that upcoming releases affect."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

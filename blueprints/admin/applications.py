@@ -42,7 +42,7 @@ ApplicationPages(
 @applications.get("")
 @administrator_required
 def index() -> ResponseReturnValue:
-    """List the applications of the instance or of its users."""
+    """List instance-wide applications or users' applications."""
     given = get_list_query("of", "search", *CURSOR_PARAMETERS)
     wanted = ApplicationFilter(
         is_instance_wide=get_choice(given, "of", _OWNER_KINDS, "instance") == "instance",

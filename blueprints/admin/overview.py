@@ -57,7 +57,7 @@ def index() -> ResponseReturnValue:
 
 
 def _build_charts() -> Sequence[TitledChart]:
-    """Return the charts of deliveries and failed sign-ins by day, in the user's time zone."""
+    """Return the charts of daily deliveries and failed sign-ins, in the user's time zone."""
     session = db.session()
     days = list_last_days(get_current_time(), get_current_user().time_zone)
     failures = read_event_times(

@@ -26,7 +26,7 @@ def index() -> ResponseReturnValue:
 @registry.post("/rotate")
 @administrator_required
 def rotate() -> ResponseReturnValue:
-    """Create a key, which starts to sign at the chosen time."""
+    """Create a key, which starts signing tokens at the chosen time."""
     form = RegistryKeyForm()
     if form.run_if_valid(lambda: rotate_key(get_unit_of_work(), form.requested_key)) is None:
         return _render_page(form)

@@ -28,7 +28,7 @@ from web.settings.stored import read_stored_settings
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 _RELEASE_SETTING = "release"
 _MAX_SEARCH_LENGTH = 200
-#: Form field that confirms a change of the running release.
+#: Form field that confirms a change to the running release.
 _CONFIRMATION_FIELD = "confirmed_release"
 
 
@@ -44,7 +44,7 @@ def index() -> ResponseReturnValue:
 @instance_settings.route("/<section>", methods=["GET", "POST"])
 @administrator_required
 def edit(section: str) -> ResponseReturnValue:
-    """Change settings of a section; only edited values are stored."""
+    """Change settings in a section; only edited values are stored."""
     found = _get_section(section)
     form = build_settings_form(found.live_settings)
     if not form.validate_on_submit():
@@ -62,7 +62,7 @@ def edit(section: str) -> ResponseReturnValue:
 @instance_settings.post("/<section>/<name>/reset")
 @administrator_required
 def reset(section: str, name: str) -> ResponseReturnValue:
-    """Reset a setting to the environment's value or the default."""
+    """Reset a setting to its value from the environment, or to its default."""
     found = _get_section(section)
     if name == _RELEASE_SETTING:
         unconfirmed = _find_unconfirmed_release(

@@ -253,7 +253,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/remove_second_factors")
 @administrator_required
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
-    """Remove all second factors of an account whose owner has lost them."""
+    """Remove all second factors from an account whose owner has lost them."""
     done = actions.remove_second_factors(get_unit_of_work(), user_id)
     if done.removed:
         flash(f"Two-factor authentication is off for {done.username}.")
@@ -279,7 +279,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/unmake_administrator")
 @administrator_required
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
-    """Revoke the administrator role of a user."""
+    """Revoke a user's administrator role."""
     user = actions.change_user(get_unit_of_work(), user_id, AccountChangeBody(admin=False))
     return _flash_and_redirect(user, f"{user.username} is no longer an administrator.")
 

@@ -58,7 +58,7 @@ def _render_list(project: ProjectView) -> ResponseReturnValue:
 
 
 def _build_page_variables(project: ProjectView) -> dict[str, Any]:
-    """Return the template variables of the page around the list."""
+    """Return the template variables for the parts of the page around the list."""
     session = db.session()
     return {
         "days": charts.count_alerts_by_day(project.id, get_current_time().date(), session=session),

@@ -53,7 +53,7 @@ def _render_list(mine: ProjectSelection) -> ResponseReturnValue:
 @all_alerts.get("/export.<any(json, csv):kind>")
 @sign_in_required.with_changes(is_heavy=True)
 def download(kind: str) -> ResponseReturnValue:
-    """Return the filtered list of all projects as a file."""
+    """Return the filtered list of alerts in all projects as a file."""
     query = AllAlertsList(get_list_query(*ALERT_LIST_PARAMETERS_ACROSS)).query
     return build_alert_export(query.wanted, query.order, path="all-projects", kind=kind)
 

@@ -1,4 +1,4 @@
-"""PagerDuty's Events API v2, for tools that let users change only the host name.
+"""PagerDuty's Events API v2, for tools in which users can change only the API's host name.
 
 See https://developer.pagerduty.com/docs/events-api-v2-overview. The routing key is the key of an
 HTTP endpoint. The key is in the body, so the body is read first, up to PagerDuty's size limit.

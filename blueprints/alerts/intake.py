@@ -40,7 +40,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 
     The slug in the URL is ignored.
     """
-    if (slug, endpoint_identifier) == ("alerts", "notify"):  # identifiers are longer
+    if (slug, endpoint_identifier) == ("alerts", "notify"):  # Endpoint identifiers are longer.
         return notify_http(f"{project_path}/alerts/notify")
     find = partial(receivers.get_receiver_by_identifier, project_path, endpoint_identifier)
     return _build_intake_response(*receive_request(find))
@@ -73,8 +73,8 @@ def notify_http(project_path: str) -> Response:
 def notify_prometheus(project_path: str) -> Response:
     """Accept alerts sent to the project's oldest Prometheus integration.
 
-    If the last part of a project's path is "prometheus", this URL belongs to the oldest HTTP
-    endpoint of the project.
+    If the last part of a project's path is "prometheus", this URL belongs to that project's oldest
+    HTTP endpoint.
     """
     return _build_intake_response(
         *receive_request(partial(receivers.get_metrics_receiver, project_path))

@@ -1,4 +1,4 @@
-"""The alert lists of a project and of all projects."""
+"""The alert lists for one project and for all projects."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -59,7 +59,8 @@ class SortLink:
     """A link in a column heading that selects or reverses a sort order."""
 
     href: str
-    #: Value of `aria-sort`: the current direction, or empty if another column is sorted.
+    #: Value of `aria-sort`: the current direction, or empty if the list is sorted by another
+    #: column.
     direction: str = ""
 
 
@@ -78,8 +79,8 @@ class AlertList(ABC):
     #: Project of the list, or None for the list for all projects.
     project: ProjectView | None = None
     shows_project = False
-    #: Endpoints that show the list, export the list, and change several alerts. The suffix is added
-    #: to the endpoints that save and delete filters.
+    #: Endpoints that show the list, export the list, and change several alerts. `_filter_suffix` is
+    #: appended to the names of the endpoints that save and delete filters.
     _index: ClassVar[str]
     _download: ClassVar[str]
     _change: ClassVar[str]
@@ -273,7 +274,7 @@ class AlertList(ABC):
 
     @property
     def filter_chips(self) -> tuple[FilterChip, ...]:
-        """Active filters. A period is one filter."""
+        """Active filters. A period counts as one filter."""
         given = self.query.query_parameters
         zone, wanted = get_current_user().time_zone, self.query.wanted
         periods = {"started": wanted.started, "created": wanted.created}
@@ -324,7 +325,7 @@ class ProjectAlertList(AlertList):
 
 
 class AllAlertsList(AlertList):
-    """The alert list for all of a member's projects, in sort orders that have an index."""
+    """The alert list for all of a member's projects, limited to sort orders with an index."""
 
     shows_project = True
     _index = "all_alerts.index"

@@ -1,4 +1,4 @@
-"""The steps shared by all alert receivers, and responses with files."""
+"""The steps shared by all alert receivers, and file responses."""
 
 from collections.abc import Callable
 from dataclasses import replace

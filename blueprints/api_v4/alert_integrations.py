@@ -20,7 +20,8 @@ from web.extensions import db
 from web.http.work import get_unit_of_work
 
 _COLLECTION_PATH = "/projects/<path:reference>/alert_management_integrations"
-#: URL path of an integration. The converters reject numbers that are too large for a database.
+#: URL path of an integration. The converters reject numbers that are too large for a database
+#: column.
 _ITEM_PATH = f"/<int(max={MAX_ID}):integration_id>"
 _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 

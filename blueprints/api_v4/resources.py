@@ -42,7 +42,7 @@ def _build_id_path(name: str, largest: int = MAX_ID) -> str:
 
 
 def _build_resources(place: str, name: str) -> ResourceBlueprint:
-    """Return a blueprint for the URL path `place` followed by the name of the resources."""
+    """Return a blueprint for the URL path `place` followed by the resource name."""
     return ResourceBlueprint(name, __name__, url_prefix=f"{place}/{name}")
 
 
@@ -71,7 +71,7 @@ notification_channels.bind_action(
     "POST", f"{_build_id_path('channel_id')}/test", contact_actions.send_channel_test, status=200
 )
 
-# Instance-wide applications. Owners of other applications can list their rejected requests.
+# Instance-wide applications. For other applications, owners can list the rejected requests.
 _APPLICATION_PATH = "/<int:application_id>"
 applications = _build_resources("", "applications")
 applications.bind_action("GET", "", application_actions.list_applications)
@@ -140,7 +140,7 @@ heartbeats.bind_action("GET", f"{_HEARTBEAT_PATH}/url", heartbeat_actions.show_u
 heartbeats.bind_action("POST", f"{_HEARTBEAT_PATH}/reset_url", heartbeat_actions.reset_url)
 heartbeats.bind_action("GET", f"{_HEARTBEAT_PATH}/pings", heartbeat_actions.list_pings)
 
-# Schedules, current on-call users, and changes of shifts.
+# Schedules, current on-call users, and shift changes.
 _SCHEDULES_PATH, _SCHEDULE_PATH = (
     f"{_NAMESPACE_PATH}/on_call/schedules",
     _build_id_path("schedule_id"),
@@ -154,7 +154,7 @@ on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/balance", on_call_action
 
 
 def _build_schedule_resources(name: str) -> ResourceBlueprint:
-    """Return a blueprint for the URL path of a schedule followed by the name of the resources."""
+    """Return a blueprint for a schedule's URL path followed by the resource name."""
     path = f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/{name}"
     return ResourceBlueprint(f"on_call_{name}", __name__, url_prefix=path)
 

@@ -103,7 +103,7 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
 def _find_user_id(user: str) -> int:
     """Return the ID of the user with the given ID or username, or 0 if no such user exists."""
     number = parse_id(user)
-    if number is not None or "@" in user:  # an email address would reveal its owner
+    if number is not None or "@" in user:  # A lookup by email address would reveal its owner.
         return number or 0
     found = find_user(user, session=db.session())
     return found.id if found else 0

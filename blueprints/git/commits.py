@@ -17,9 +17,9 @@ from web.extensions import db
 from web.http.public_urls import build_public_url
 from web.services import get_git
 
-#: Number of digits of an abbreviated hash.
+#: Number of digits in an abbreviated hash.
 _SHORT_HASH_LENGTH = 8
-#: Semaphore for requests that read repositories at the same time, in each web process.
+#: Semaphore that limits concurrent repository reads in each web process.
 _READ_SLOTS = BoundedSemaphore(4)
 _SLOT_TIMEOUT_SECONDS = 3.0
 _RETRY_AFTER_SECONDS = 5
@@ -32,7 +32,7 @@ def build_clone_url(project: ProjectView) -> str:
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
-    """Return the commit with a hash, or the latest commit of a branch or tag.
+    """Return the commit with the given hash, or the latest commit of a branch or tag.
 
     Raise NotFoundError if the commit was not pushed.
     """

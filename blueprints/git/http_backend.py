@@ -81,8 +81,7 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
     """Return an iterator over the chunks of a body, which can be read after the view has returned.
 
     `seconds` is the timeout for each chunk. `limit` is the maximum size of the decompressed body in
-    bytes. The iterator raises InvalidGitBodyError, GitBodyTooLargeError, and the errors of a lost
-    connection.
+    bytes. The iterator raises InvalidGitBodyError, GitBodyTooLargeError, and connection errors.
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
@@ -320,7 +319,7 @@ _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "expires", "pra
 def serve_git(access: GitAccess, url_path: str) -> Response:
     """Return the response from http-backend; `url_path` is the URL path after the repository.
 
-    Raise an error of `domain.git.errors` before anything is transferred.
+    Raise an error from `domain.git.errors` before anything is transferred.
     """
     path = _prepare_repository(access)
     is_call = request.method == "POST"
@@ -328,7 +327,8 @@ def serve_git(access: GitAccess, url_path: str) -> Response:
     with ExitStack() as undone:
         if is_call:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
-        # The body is read first, so that a request occupies no slot while its body has not arrived.
+        # The body is read first, so that a request does not occupy a slot while its body is
+        # arriving.
         pieces = _read_body_pieces(access) if is_call else iter(())
         slot = _get_process_slots().take_slot(
             SlotCaller(address=get_client_address(), user_id=access.user_id)
@@ -378,8 +378,8 @@ def _get_max_body_bytes(access: GitAccess) -> int:
 def _is_body_read_first(access: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
-    Lists of object names are read first. Packs are read first only if they are compressed again,
-    which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
+    Lists of object names are read first. Packs are read first only if the client compressed them
+    again, which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
     """
     return is_compressed(request.environ) or access.service is GitService.UPLOAD_PACK
 

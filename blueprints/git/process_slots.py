@@ -1,4 +1,4 @@
-"""Limit for the number of Git transfers on a host, across all web processes.
+"""Limit on the number of Git transfers on a host, across all web processes.
 
 A slot is a locked file. The lock is released when the process exits, even if the process crashes.
 The content of the file identifies the user and the IP address of the transfer.
@@ -54,7 +54,7 @@ class _SlotOwner(NamedTuple):
         return self.user == _ANONYMOUS_DIGEST
 
     def is_same_caller(self, slot_owner: "_SlotOwner") -> bool:
-        """Return whether both have the same user, or the same address if one is anonymous."""
+        """Return whether both have the same user, or the same address if either is anonymous."""
         if self.is_anonymous or slot_owner.is_anonymous:
             return self.address == slot_owner.address
         return self.user == slot_owner.user
@@ -89,8 +89,9 @@ class ProcessSlots:
         """Take a slot, and wait for a free slot if necessary.
 
         A user can take at most half of the slots, including anonymous transfers from the same
-        address. An address can take at most a quarter without a token, and all anonymous callers
-        at most half. Raise RepositoryBusyError if no slot becomes free in time.
+        address. Anonymous transfers from one address can take at most a quarter of the slots, and
+        all anonymous transfers together at most half. Raise RepositoryBusyError if no slot becomes
+        free in time.
         """
         mark = _SlotOwner.from_caller(caller)
         deadline = monotonic() + self._wait_seconds

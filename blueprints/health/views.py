@@ -42,8 +42,8 @@ from web.services import get_git, get_settings
 from web.settings.reader import Settings
 
 _CombineFunction = Callable[[Iterable[float]], float]
-#: Functions that combine metrics that are not summed. The limit applies to each process, and the
-#: start time of the server is the start time of its first process.
+#: Functions that combine metrics that are not summed. The limit on open files applies to each
+#: process. The server's start time is the start time of its first process.
 _COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
     "process_max_fds": min,
     "process_open_fds": max,
@@ -52,7 +52,10 @@ _COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
 
 
 def build_process_collectors() -> list[Collector]:
-    """Return the process collector under gunicorn; otherwise, prometheus_client has its own."""
+    """Return the process collector under gunicorn, or an empty list in other processes.
+
+    In other processes, prometheus_client's own process collector is sufficient.
+    """
     return [_ProcessesCollector()] if is_web_process() else []
 
 
@@ -60,7 +63,7 @@ class _ProcessesCollector(Collector):
     """A metrics collector for the web processes and their parent process."""
 
     def collect(self) -> Iterator[Metric]:
-        """Return the process metrics of prometheus_client, combined over all processes."""
+        """Yield prometheus_client's process metrics, combined across all processes."""
         found: dict[str, list[Metric]] = {}
         for pid in _list_pids():
             for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
@@ -82,7 +85,7 @@ def _sum_process_memory(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         total += measure_proportional_bytes(pid)
-        sleep(0)  # let other greenlets run: the kernel takes milliseconds for each process
+        sleep(0)  # Let other greenlets run, since each process takes milliseconds.
     return total
 
 

@@ -1,4 +1,4 @@
-"""Receives pings, in a hot path without a session. The URL of a heartbeat is its secret."""
+"""Receives pings in a hot path without a database session. The URL of a heartbeat is its secret."""
 
 import logging
 from uuid import UUID
@@ -60,7 +60,7 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
 
 @limit_pings_by_address
 def _count_ping_in_rate_limits(key: str) -> None:
-    """Count the ping in the rate limits of the IP address and the heartbeat.
+    """Count the ping toward the rate limits for the IP address and the heartbeat.
 
     Raise NotFoundError for a malformed key.
     """
@@ -73,7 +73,7 @@ def _count_ping_in_rate_limits(key: str) -> None:
 
 @limit_pings_by_heartbeat
 def _count_ping_of_heartbeat() -> None:
-    """Count the request in the heartbeat's rate limit, through the decorator."""
+    """Count the request toward the heartbeat's rate limit, which the decorator does."""
 
 
 def _parse_uuid(text: str) -> str | None:

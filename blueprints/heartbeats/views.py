@@ -1,7 +1,7 @@
 """Pages for a project's heartbeats, and the ping URLs under /-/ping that jobs request.
 
-The ping URLs accept the signals of Healthchecks' pinging API. GET, HEAD and POST mean the same; a
-POST may contain a log.
+The ping URLs accept the signals of Healthchecks' pinging API. GET, HEAD and POST have the same
+effect, but only a POST may contain a log.
 """
 
 from flask import Response, flash, redirect, render_template, url_for

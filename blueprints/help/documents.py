@@ -26,9 +26,9 @@ from domain.core.markdown import align_cells_by_class
 
 _CACHED_DOCUMENTS = 128
 _IMAGES_FOLDER = "images/"
-#: Number of columns that a phone cannot show next to each other.
+#: Minimum number of columns that do not fit side by side on a phone.
 _MIN_WIDE_COLUMNS = 3
-#: Roles of the elements of a table, by the token that opens the element.
+#: Roles of table elements, by the token that opens the element.
 _TABLE_ROLES = {
     **dict.fromkeys(("thead_open", "tbody_open"), "rowgroup"),
     "tr_open": "row",
@@ -66,12 +66,12 @@ _TOPIC_PATTERN = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
 #: Pattern for the base URLs that documents use in examples.
 _BASE_URL_PATTERN = (
     r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
-    # Proxies and checks of a single host use the loopback address itself.
+    # Proxies and checks on a single host use the loopback address itself.
     r"|(?<!proxy_pass )http://127\.0\.0\.1:8000(?!\d|/readyz)"
 )
 _EXAMPLE_CALLBACK = "https://app.example/callback"
 #: Redirect URI of the quickstart, and a pattern for its code blocks. Other documents mention this
-#: URI as an alternative, which has to stay.
+#: URI as an alternative, so it is not replaced there.
 _LOOPBACK_CALLBACK = "http://127.0.0.1/callback"
 _LOOPBACK_PATTERN = (
     rf"(?<=REDIRECT_URI=){re.escape(_LOOPBACK_CALLBACK)}"
@@ -79,7 +79,7 @@ _LOOPBACK_PATTERN = (
 )
 _EXAMPLE_PROJECT = "acme/shop"
 #: Pattern for values that are safe to insert into commands. Other users choose these values, so
-#: values with special characters for a shell or program are left out.
+#: values with characters that are special in a shell or program are omitted.
 _SAFE_VALUE_PATTERN = re.compile(r"[\w:/.\-~%\[\]]+", re.ASCII)
 CLIENT_ID_PLACEHOLDER = "CLIENT_ID"
 INTEGRATION_URL_PLACEHOLDER = "INTEGRATION_URL"
@@ -219,7 +219,7 @@ def build_anchor(heading: str) -> str:
 
 @lru_cache(maxsize=_CACHED_DOCUMENTS)
 def render_document(document: Document, values: GuideValues) -> RenderedDocument:
-    """Render a document for a reader. Code blocks are templates, so rendering needs a request."""
+    """Render a document for a reader. Code blocks are templates, so a request context is needed."""
     parser = _build_parser()
     tokens = _skip_document_title(parser.parse(document.text))
     _replace_empty_header_cells(tokens)
@@ -240,7 +240,8 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
 def render_guide_steps(name: str, values: GuideValues, *, has_mapping: bool) -> Markup | None:
     """Render the steps of a guide after its first step, or return None if there is no such guide.
 
-    Without a mapping, the section "Without a mapping" is rendered, if the guide has this section.
+    If `has_mapping` is false and the guide has a section "Without a mapping", only that section is
+    rendered.
     """
     guide = find_document(f"guides/{name}")
     if guide is None:
@@ -271,7 +272,7 @@ def _split_tables(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def _label_cells_of_wide_table(table: Sequence[Token]) -> None:
-    """Prepare a table of three or more columns of text for narrow screens, where rows become cards.
+    """Prepare a text table with three or more columns for narrow screens, where rows become cards.
 
     Each cell gets the heading of its column, and all elements get roles, because the changed layout
     hides them from screen readers. Tables of numbers stay tables, so that numbers can be compared.
@@ -382,7 +383,7 @@ def _render_code_block(
 def _render_inline_code(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render code. In a table, names can be broken only after a dot or an underscore."""
+    """Render inline code. In a table, lines break only after a dot or an underscore."""
     del renderer, options
     code = str(escape(tokens[index].content))
     if env["is_table"]:

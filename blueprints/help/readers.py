@@ -1,4 +1,4 @@
-"""Values in guides, from the reader's application, integration or project."""
+"""Values that guides show, taken from the reader's application, integration or project."""
 
 import re
 from collections.abc import Mapping

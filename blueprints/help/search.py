@@ -1,6 +1,6 @@
 """Search at /help: matches whole words and glossary synonyms.
 
-Tables of codes and headings rank first, evidence last.
+Matches in tables of codes and in headings rank first, and evidence ranks last.
 """
 
 import re

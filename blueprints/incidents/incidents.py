@@ -138,7 +138,7 @@ def _render_new_incident_page(project: ProjectView, form: IncidentForm) -> str:
 @incidents.post("")
 @permission_required("incidents.create")
 def create_from_alert(project: ProjectView) -> ResponseReturnValue:
-    """Create an incident from an alert, with the button on the alert's page."""
+    """Create an incident from an alert, through the button on the alert's page."""
     iid = parse_id(request.form.get("alert", "")) or 0
     new = validate_body(NewIncident, {"alerts": [min(iid, MAX_IID)]})
     try:

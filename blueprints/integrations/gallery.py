@@ -67,7 +67,7 @@ def add(project: ProjectView, slug: str) -> ResponseReturnValue:
 def render_tool_guide(
     tool: MonitoringTool, project: ProjectView, *, url: str | None = None
 ) -> Markup | None:
-    """Render the guide of a tool for the integration with a URL, if the tool has a guide."""
+    """Render a tool's guide, if it has one. `url` is the integration URL that the guide shows."""
     has_mapping = not tool.mapping.reads_fields or can_customize_integrations(get_unit_of_work())
     values = GuideValues(
         base_url=get_settings().base_url, integration_url=url, project_path=project.path

@@ -156,7 +156,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:
-    """Return the editor for the saved mapping, or with the bodies of deliveries as messages."""
+    """Return the editor for the saved mapping, or for the deliveries selected in the query."""
     texts = {
         name: _get_delivery_text(integration, delivery_id)
         for name in ("sample", "repeat", "recovery")
@@ -183,7 +183,7 @@ def _propose_draft(draft: MappingDraft, integration: IntegrationView) -> Mapping
 def _build_editor(
     form: MappingForm, integration: IntegrationView, draft: MappingDraft | None
 ) -> _MappingEditor:
-    """Return the editor with the preview of a draft, or add errors of its messages to the form."""
+    """Return the editor with a preview of the draft, or add the draft's errors to the form."""
     if draft is None:
         return _MappingEditor(form=form)
     parser = MessageParser(

@@ -1,4 +1,4 @@
-"""Pages that preview and save the fix of a warning about the deliveries of an integration."""
+"""Pages that preview and save the fix for a warning about an integration's deliveries."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -26,7 +26,7 @@ integration_warnings = PageBlueprint(
 @integration_warnings.get("/<kind>")
 @permission_required("alert_mappings.preview")
 def show(project: ProjectView, integration_id: int, kind: str) -> ResponseReturnValue:
-    """Show the fix of a warning, and its effect on the stored deliveries."""
+    """Show the fix for a warning, and its effect on the stored deliveries."""
     integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     found = find_warnings(get_unit_of_work(), integration)
     warning = next((w for w in found if w.kind == kind and (w.fix or w.severity_words)), None)
@@ -48,7 +48,7 @@ def show(project: ProjectView, integration_id: int, kind: str) -> ResponseReturn
 @integration_warnings.post("/<kind>")
 @permission_required("alert_mappings.change")
 def save(project: ProjectView, integration_id: int, kind: str) -> ResponseReturnValue:
-    """Save the fix of a warning: a mapping, or the severities of words."""
+    """Save the fix for a warning: a mapping, or a table of severity words."""
     form, unit = WarningFixForm(), get_unit_of_work()
     try:
         if kind == WarningKind.UNKNOWN_SEVERITY:

@@ -59,7 +59,7 @@ def _redirect_to_code_form() -> ResponseReturnValue:
 
 
 def _build_code_url() -> str:
-    """Return the URL of the form, with the user code of the submitted form."""
+    """Return the URL of the form, with the submitted user code."""
     code = parse_user_code(request.form.get("user_code", ""))
     return url_for("device.enter", user_code=format_user_code(code) if code else None)
 
@@ -84,7 +84,7 @@ def open_request() -> ResponseReturnValue:
 @device.get("/phone")
 @open_to_anyone
 def ask_for_phone() -> ResponseReturnValue:
-    """Show the form for a user code to continue on a phone. A URL cannot prefill the code.
+    """Show the form for continuing on a phone with a user code. A URL cannot prefill the code.
 
     Users who scan a QR code do not compare the code with the device. Therefore no link leads to a
     QR code. Users see a QR code only after they type the code on the device in front of them.

@@ -106,7 +106,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @environments.get("/<path:reference>")
 @project_role_required(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
-    """Show an environment's open alerts and deployments, and a chart of the last days."""
+    """Show an environment's open alerts and deployments, and a chart of recent days."""
     session = db.session()
     environment = domain.get_environment(project.id, reference, session=session)
     wanted = AlertFilter(
@@ -130,7 +130,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
 def _build_chart_variables(
     project: ProjectView, environment: domain.EnvironmentView
 ) -> dict[str, Any]:
-    """Return the template variables of the chart, and of the deployments of a day or all days."""
+    """Return the template variables for the chart, and for deployments on one day or all days."""
     session, today = db.session(), get_current_time().date()
     day, work = read_query_part(_DayQuery).day, get_unit_of_work()
     most = _MAX_MARKS if day else _MAX_DEPLOYMENTS

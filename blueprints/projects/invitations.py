@@ -47,7 +47,7 @@ def show(sealed: str) -> ResponseReturnValue:
 @invitations.post("/<sealed>")
 @open_to_anyone
 def accept(sealed: str) -> ResponseReturnValue:
-    """Accept an invitation, after creating an account for visitors without an account."""
+    """Accept an invitation; for visitors without an account, create an account first."""
     if not current_user.is_authenticated:
         return _create_account_and_join(sealed)
     return _redirect_to_namespace(

@@ -186,7 +186,7 @@ class MemberPages:
         share_form: ShareForm | None = None,
         invitation_form: InvitationForm | None = None,
     ) -> ResponseReturnValue:
-        """Show the lists and the forms, with the errors of a rejected change."""
+        """Show the lists and the forms, with the errors from a rejected change."""
         page = render_template(
             "members/index.html",
             **self._fetch_lists(),
@@ -200,7 +200,7 @@ class MemberPages:
         return page, 422 if is_rejected else 200
 
     def _fetch_lists(self) -> dict[str, Any]:
-        """Return the lists of the page, and their values for the template."""
+        """Return the template variables for the lists on the page."""
         search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
         part, invitations = get_requested_part(order_by="role"), self._list_invitations()
         found = self._fetch_members(search, part)
@@ -227,7 +227,7 @@ class MemberPages:
 
     @property
     def _project(self) -> ProjectView:
-        """Project of the pages that exist only for projects."""
+        """The project, on pages that exist only for projects."""
         return cast("ProjectView", self.holder)
 
     def _list_shares(self) -> Sequence[SharedGroup]:

@@ -69,7 +69,7 @@ class NamespacePages:
         return self._redirect_to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
-        """Choose a target group, show the effects of a transfer, and perform the transfer."""
+        """Show the target groups and the effects of a transfer, and perform the transfer."""
         if "to" not in request.values:
             return self._render_transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)

@@ -148,7 +148,7 @@ def _render_new_page(form: ProjectForm) -> ResponseReturnValue:
 @projects.get("/<names:full_path>")
 @open_to_anyone
 def show_namespace(full_path: str) -> ResponseReturnValue:
-    """Show the group or project with a full path."""
+    """Show the group or project with the given full path."""
     try:
         return _render_namespace(full_path)
     except MovedError:
@@ -251,7 +251,7 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
 
 
 def _count_alerts_by_hour(shown: Iterable[ProjectView]) -> Mapping[int, Sequence[int]]:
-    """Count the alerts of the last 24 hours in each project whose alerts the user can see."""
+    """Count the alerts from the last 24 hours in each project whose alerts the user can see."""
     ids = [each.id for each in shown if each.shows_alerts]
     return count_alerts_by_hour(ids, session=db.session(), now=get_current_time())
 

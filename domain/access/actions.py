@@ -101,7 +101,7 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def summary(self) -> str:
-        """The first line of the docstring, for the API description and the help of commands."""
+        """The first line of the docstring, for the API description and for command help."""
         return (getdoc(self._perform) or "").partition("\n")[0]
 
     @cached_property

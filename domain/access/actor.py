@@ -41,7 +41,7 @@ class Actor:
     """The user or operator on whose behalf a request, command or job runs."""
 
     means: AccessMethod
-    #: Id of the account; None for the operator and for visitors without a sign-in.
+    #: Id of the account; None for the operator and for visitors who are not signed in.
     id: int | None = None
     name: str = ""
     is_admin: bool = False
@@ -101,7 +101,7 @@ class ActionSettings(Protocol):
 
 @dataclass(frozen=True)
 class LinkSigner:
-    """A signer of values that clients send back, such as parameters of links."""
+    """A signer of values that clients send back, such as link parameters."""
 
     #: Function that signs a JSON value for a purpose.
     sign: Callable[[Any, str], str]

@@ -41,7 +41,7 @@ class TargetView(Protocol):
 
 
 def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
-    """Check that the actor has a permission, in the target unless it is None.
+    """Check that the actor has a permission, in the target if one is given.
 
     Raise ForbiddenError if the actor lacks the permission.
     """

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class AccessLevel(StrEnum):
-    """The access level of a feature; the visibility of the project and roles also apply."""
+    """The access level of a feature; the project's visibility and the user's role also apply."""
 
     DISABLED = "disabled"
     PRIVATE = "private"
@@ -29,7 +29,7 @@ class Feature(StrEnum):
         return "Monitoring" if self is Feature.MONITOR else self.replace("_", " ").capitalize()
 
 
-#: Features by prefix of the names of API resources and page blueprints.
+#: Features by the name prefix of API resources and page blueprints.
 _FEATURES_BY_PREFIX: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,

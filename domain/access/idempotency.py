@@ -55,7 +55,7 @@ class ReusedKeyError(InvalidError):
 def claim_request(
     keyed_request: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> StoredResponse | None:
-    """Claim a request and return None, or return the stored response of an earlier execution.
+    """Claim a request and return None, or return the stored response from an earlier execution.
 
     Raise ConflictError while the request is in progress, and ReusedKeyError for another request
     with the same key. The caller commits.

@@ -173,7 +173,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "of_group download_of_group",
         _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     ),
-    # The lists contain alerts of all projects in which the user may see alerts as a member.
+    # The lists contain alerts from all projects in which the user may see alerts as a member.
     **_build_permission_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
     **_build_permission_rows("escalation_policies", "index show", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("escalation_policies", "create change delete", _MAINTAIN_NAMESPACE),

@@ -31,7 +31,7 @@ class Scope:
     #: False for a scope that has no effect yet. It is accepted, since API clients request it, but
     #: pages do not offer it and the metadata does not list it.
     is_offered: bool = True
-    #: False for a scope of access tokens that applications cannot request.
+    #: False for an access token scope that applications cannot request.
     is_for_applications: bool = True
     #: False for a scope that the metadata omits, since some clients request all listed scopes.
     is_announced: bool = True

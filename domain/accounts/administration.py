@@ -47,7 +47,8 @@ from models import User
 from models.folding import fold_text
 
 LOCKED = "locked"
-#: Ends of error messages about machine accounts, by kind: the owner, and how to delete the account.
+#: Last parts of error messages about machine accounts, by kind. They name the owner, and explain
+#: how to delete the account.
 _MACHINE_ACCOUNT_ADVICE = {
     BOT: "an access token. Revoke the token",
     SERVICE: "an application. Turn off the service account of the application",

@@ -91,7 +91,7 @@ _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 #: Names of account states in GitLab's API. An account in any other state is blocked.
 _STATE_NAMES = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
 _IS_BLOCKED = User.state.not_in(_STATE_NAMES)
-#: SQL condition of each group of accounts.
+#: SQL condition for each group of accounts.
 ACCOUNT_GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,

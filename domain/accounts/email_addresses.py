@@ -79,7 +79,7 @@ class UnconfirmedAddress:
 
 
 def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
-    """Store a new address of a user until it is confirmed.
+    """Store a user's new address until it is confirmed.
 
     A link is sent to the new address, and the current address is notified. Raise InvalidError for a
     malformed address. Raise TooManyAttemptsError for too many requests, because each request sends
@@ -339,7 +339,7 @@ def select_other_account(email: str, user_id: int) -> Select[int]:
 
 
 def _store_unconfirmed_address(work: UnitOfWork, user: User, email: str) -> str:
-    """Store an unconfirmed address, replacing an earlier one, and return the secret of its link."""
+    """Store an unconfirmed address, replacing any earlier address; return its link's secret."""
     token = work.policy(Keyring).issue_credential(CredentialType.EMAIL_CONFIRMATION)
     values = {"email": email, "token_digest": token.digest, "created_at": work.now}
     insert = insert_into(EmailConfirmation, session=work.session).values(user_id=user.id, **values)
@@ -362,7 +362,7 @@ class _MessageWriter:
 
     user: User
     letterhead: AccountMessageBuilder
-    #: Secret in the link, or a text that distinguishes the change from other changes of the user.
+    #: Secret in the link, or a text that distinguishes the change from the user's other changes.
     token: str
 
     def build_link_message(self, email: str) -> NewEmail:

@@ -1,4 +1,4 @@
-"""Machine accounts: bots of access tokens, and service accounts of applications.
+"""Machine accounts: bots for access tokens, and service accounts for applications.
 
 The accounts cannot be used to sign in. They are kept when their tokens or applications are deleted,
 because events still refer to them.

@@ -19,7 +19,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class MessageLimit:
-    """The limits of a kind of message. A limit that is None does not apply."""
+    """The limits for a kind of message. A limit that is None does not apply."""
 
     #: Plural name of this kind of message, used in counters and errors.
     name: str
@@ -27,7 +27,7 @@ class MessageLimit:
     per_recipient: int
     recipient_window: timedelta
     #: Maximum number of messages from one sender to one address within `recipient_window`. It is
-    #: lower than `per_recipient`, so that one sender cannot use up the limit of all senders.
+    #: lower than `per_recipient`, so that one sender cannot use up the limit for all senders.
     per_pair: int | None = None
     #: Maximum number of messages from one sender to all addresses within an hour.
     per_sender: int | None = None
@@ -76,8 +76,9 @@ class LimitedMessage:
 def count_message(work: UnitOfWork, limit: MessageLimit, sending: LimitedMessage) -> None:
     """Count a message before it is sent.
 
-    Raise TooManyAttemptsError if there are too many messages from the sender or about the place.
-    Raise RecipientLimitError if the recipient got too many messages, from this sender or in total.
+    Raise TooManyAttemptsError if there are too many messages from the sender, or about the project,
+    group or webhook. Raise RecipientLimitError if the recipient got too many messages, from this
+    sender or in total.
     """
 
     def claim(subject: str, attempts: int, window: timedelta) -> None:

@@ -32,7 +32,7 @@ _FIRST_ADMINISTRATOR_FILE_NAME = "first_administrator.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class HashCost:
-    """Cost parameters of Argon2id; the defaults are the second choice of RFC 9106 section 4."""
+    """Cost parameters of Argon2id; the defaults are the second recommended option in RFC 9106."""
 
     memory_kib: int = 65_536
     passes: int = 3
@@ -170,7 +170,7 @@ def get_first_password_path(instance_path: Path) -> Path:
 
 
 def has_first_password(username: str, instance_path: Path) -> bool:
-    """Return whether this is the first administrator with the generated password."""
+    """Return whether this is the first administrator, still with the generated password."""
     return (
         username == FIRST_ADMINISTRATOR_USERNAME and get_first_password_path(instance_path).exists()
     )

@@ -1,4 +1,4 @@
-"""Representations of users: the user object of the API, references to users, and avatars.
+"""Representations of users: the API's user object, references to users, and avatars.
 
 An avatar is the initial of a user's name on a color derived from the user's id. Its URL contains
 everything that it shows, so it does not reveal which users exist.

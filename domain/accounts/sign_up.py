@@ -24,7 +24,7 @@ from domain.core.keyring import Keyring
 from models import User
 
 SIGN_UP_LINK_LIFETIME = timedelta(days=1)
-#: Prefix of the keys of messages with links. Sent messages are deleted when their links expire.
+#: Key prefix for messages with links. Sent messages are deleted when their links expire.
 SIGN_UP_MESSAGE_KEY_PREFIX = "sign-up "
 SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL, SIGN_UP_OPEN = (
     "off",
@@ -70,7 +70,7 @@ class SignUpPolicy:
 
 
 def find_account_by_email(email: str, *, session: Session) -> UserView | None:
-    """Return the account with an address, or None."""
+    """Return the account with this email address, or None."""
     user_id = session.scalar(select_other_account(email, 0))
     return build_user_view(session.get_one(User, user_id)) if user_id is not None else None
 
@@ -111,7 +111,7 @@ def create_own_account(
     try:
         user = add_account(work, wanted, work.policy(PasswordRules))
     except ConflictError as error:
-        # Of two concurrent requests, one finds the account of the other.
+        # The second of two concurrent requests finds the account that the first created.
         check_no_account(email, session=session)
         message = "This username is taken. Choose another name."
         raise ConflictError(message, field="username") from error

@@ -29,7 +29,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     """Filters of a user list. From release 17.0, the list always uses keyset pagination."""
 
     username: Text = ""
-    #: Words of the name or username. Administrators also search email addresses.
+    #: Words in the name or username. For administrators, email addresses are searched as well.
     search: Search = ""
     active: bool = False
     blocked: bool = False
@@ -328,7 +328,7 @@ class PersonalData(SecretResource):
 
 
 class ErasureBody(Body):
-    """Handling of the applications of a deleted user. Only one of the fields can be used."""
+    """Handling of a deleted user's applications. Only one of the fields can be used."""
 
     applications_to: Text = Field(
         default="", description="Username or email address of the new owner of the applications."

@@ -53,7 +53,7 @@ IS_ACTIVE_HUMAN = and_(User.state == ACTIVE, User.kind == HUMAN)
 _PROFILE_WITH_KIND_QUERY = select(*PROFILE_COLUMNS, User.kind)
 _PROFILE_BY_ID_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.id == bindparam("named"))
 _PROFILE_BY_NAME_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.username_key == bindparam("named"))
-#: Available numbers of items on each page of a list.
+#: Numbers of items per list page that users can choose.
 PAGE_SIZES = (20, 50, 100)
 
 
@@ -80,7 +80,7 @@ class UserView:
     email_confirmed_at: datetime | None = None
     #: Time zone name in the IANA database.
     time_zone: str = "UTC"
-    #: Number of items on each page of a list; None for the default of the instance.
+    #: Number of items on each page of a list; None for the instance's default.
     page_size: int | None = None
 
 
@@ -174,9 +174,9 @@ def check_new_password(
 
 
 def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -> None:
-    """Check that a username is not the name of a group, which a personal namespace could not use.
+    """Check that no other owner's group has the name, which the personal namespace needs.
 
-    Raise ConflictError if a group of another owner has the name.
+    Raise ConflictError if there is such a group.
     """
     holder = select(Group.owner_id).where(Group.path_key == fold_text(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
@@ -276,7 +276,7 @@ class AttemptCounters:
     def count_attempt(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
         """Count the attempt.
 
-        Raise TooManyAttemptsError above a limit.
+        Raise TooManyAttemptsError if a limit is exceeded.
         """
         for limit in (self.own, self.shared):
             if limit is not None:
@@ -296,7 +296,8 @@ def authenticate_user(
 
     The account is active, deactivated or pending approval. An unknown login, a wrong password and a
     locked account cannot be distinguished by the response or its time. The caller must check the
-    state, and whether a second factor is required. Raise TooManyAttemptsError above a limit.
+    state, and whether a second factor is required. Raise TooManyAttemptsError if a limit is
+    exceeded.
     """
     return _check_password_with_limits(
         attempt, _can_authenticate, session=session, keyring=keyring, now=now
@@ -315,7 +316,7 @@ def authenticate_by_password_only(
 
     The attempt fails for an account that has or needs a second factor, or must change its password.
     It is counted like a wrong password, so that the counter does not reveal whether the password
-    was correct. Raise TooManyAttemptsError above a limit.
+    was correct. Raise TooManyAttemptsError if a limit is exceeded.
     """
 
     def is_enough(user: User | None) -> bool:
@@ -378,7 +379,7 @@ def is_password_unchanged(user_id: int, changed_at: datetime | None, *, session:
 def lock_account_row(user_id: int, *, session: Session) -> None:
     """Lock an account until the end of the transaction, and read it again.
 
-    Without the lock, a sign-in could replace the hash of a new password by a hash of the former
+    Without the lock, a sign-in could replace the hash of a new password with a hash of the former
     password. A sign-in could also be created after a password change has closed all sign-ins.
     """
     # KEY SHARE does not block inserts of rows that refer to the user, such as audit events.
@@ -414,7 +415,7 @@ def find_active_user(user_id: int, *, session: Session) -> UserView | None:
 
 
 def reset_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) -> None:
-    """Reset the counter of failed sign-in attempts of a user."""
+    """Reset a user's counter of failed sign-in attempts."""
     limit = AttemptLimit(subject=_format_limit_subject(username), attempts=0, window=timedelta(0))
     reset_attempts(limit, session=session, keyring=keyring)
 

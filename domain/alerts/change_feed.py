@@ -77,9 +77,9 @@ class ChangeKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     IGNORED = "ignored"
     RESOLVED = "resolved"
-    #: The status of the alert was set back to triggered.
+    #: Change of the alert's status back to triggered.
     REOPENED = "reopened"
-    #: A later report raised the severity of the alert.
+    #: Increase of the alert's severity by a later report.
     RAISED = "raised"
 
 

@@ -39,7 +39,7 @@ _STATUS_CODE = re.compile(r"[0-9]{3}")
 MAX_RECENT_DELIVERIES = 1_000
 #: Maximum number of recent deliveries that are examined for problems.
 MAX_EXAMINED_DELIVERIES = 200
-#: Maximum total size of bodies that are passed over to read the columns after them.
+#: Maximum total size of the bodies that a query reads only to reach the columns after them.
 _MAX_PASSED_BYTES = 32 * 1024 * 1024
 
 
@@ -124,7 +124,7 @@ _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
 
 
 class DeliveryTimes(Query):
-    """Times in the filters of deliveries, in the API and on pages."""
+    """The period in a filter for deliveries, in the API and on pages."""
 
     received_after: RequestTimeOrDay | None = Field(None, description="Start of the period.")
     received_before: RequestTimeOrDay | None = Field(None, description="End of the period.")
@@ -159,7 +159,7 @@ def parse_selection(text: str | None) -> DeliverySelection:
 
 
 def parse_status_code(text: str | None) -> int | None:
-    """Parse a status code of three digits; return None if the text is empty.
+    """Parse a three-digit status code; return None if the text is empty.
 
     Raise QueryError if the text is not a status code.
     """
@@ -205,7 +205,7 @@ def _build_period_conditions(period: TimeBounds, *, session: Session) -> list[Co
 
 
 def count_rejections(integration_id: int, *, session: Session) -> Mapping[int, int]:
-    """Return the numbers of recent rejected deliveries, by status code.
+    """Return the number of recent rejected deliveries for each status code.
 
     Deliveries that were counted but not stored are included.
     """
@@ -314,7 +314,7 @@ def list_recent_inbound_deliveries(*, limit: int, session: Session) -> tuple[Rec
 def list_received_deliveries(
     times: DeliveryTimes, part: KeysetRange, *, session: Session
 ) -> KeysetPage[RecentDelivery]:
-    """Return a page of the deliveries of all integrations in a period, newest first."""
+    """Return a page of the deliveries to all integrations in a period, newest first."""
     inside = _build_period_conditions(times.period, session=session)
     found = _RECENT.join(Integration, _IS_RECEIVER).where(*inside)
     return fetch_page(
@@ -350,7 +350,7 @@ def find_recent_sizes(integration_id: int, *, session: Session) -> Sequence[Stor
 
 
 def limit_total_size(rows: Iterable[StoredSize], most_bytes: int) -> list[int]:
-    """Return the IDs of the first deliveries, as many as have a limited total size."""
+    """Return the IDs of the first deliveries with a total size of at most `most_bytes`."""
     totals = accumulate((row.size for row in rows), initial=0)
     sizes = zip(rows, islice(totals, 1, None), strict=False)
     return [row.id for row, total in sizes if total <= most_bytes]
@@ -398,7 +398,7 @@ def _is_misread(row: DeliveryRow) -> bool:
 
 
 def _count_problem(found: Iterable[tuple[DeliveryRow, int]]) -> ProblemCount:
-    """Return the total of the counts, and the time of the first delivery with the problem."""
+    """Return the total of the counts, and the time of the latest delivery with the problem."""
     counted = [(row.received_at, count) for row, count in found if count]
     last_at = counted[0][0] if counted else None
     return ProblemCount(count=sum(count for _, count in counted), last_at=last_at)

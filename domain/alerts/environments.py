@@ -201,7 +201,7 @@ def list_environment_names(project_id: int, *, most: int, session: Session) -> t
 
 
 def find_environment_reference(project_id: int, name: str, *, session: Session) -> str | None:
-    """Return the reference of an environment for URLs, or None if it was deleted."""
+    """Return an environment's reference for URLs, or None if the environment was deleted."""
     found = session.execute(
         select(Environment).where(Environment.project_id == project_id, Environment.name == name)
     ).scalar_one_or_none()

@@ -56,7 +56,7 @@ class EventKind(StrEnum):
     TOKEN_EXCHANGED = "token.exchanged"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
-    #: Expiry assigned to a token without one, since the current release requires an expiry.
+    #: Expiry assigned to a token that had none, since the current release requires an expiry.
     TOKEN_EXPIRY_SET = "token.expiry_set"  # noqa: S105 - a name
     APPLICATION_REGISTERED = "application.registered"
     APPLICATION_CHANGED = "application.changed"
@@ -228,7 +228,7 @@ class Event:
     kind: EventKind
     #: Account that the event concerns; its owner may read the event.
     user_id: int | None = None
-    #: Name of the object of the action, such as the path of a project.
+    #: Name of the affected object, such as the path of a project.
     subject: str = ""
     details: Mapping[str, object] | None = None
     #: Actor, if it differs from the actor of the request, for example during a sign-in.
@@ -269,7 +269,7 @@ def build_event_row(event: Event, source: EventSource, *, now: datetime) -> Audi
 
 
 def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -> None:
-    """Set the project or group of an event, since its path may later belong to another one.
+    """Set the project or group of an event, since the path may later be reused.
 
     Raise ValueError if the event must have a project or group, but has neither.
     """

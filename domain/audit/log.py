@@ -86,7 +86,7 @@ KIND_TITLES = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """A filter of events; empty fields match all events."""
+    """A filter for events; empty fields match all events."""
 
     kind: str = ""
     #: Username of the actor (case-insensitive).
@@ -97,7 +97,7 @@ class EventFilter:
     user_id: int | None = None
     project_id: int | None = None
     group_id: int | None = None
-    #: Object of the action, such as the path of a project or the name of a token.
+    #: Name of the affected object, such as the path of a project or the name of a token.
     target: str = ""
     #: IP address of the actor.
     address: str = ""
@@ -354,7 +354,7 @@ def _iterate_events(event_filter: EventFilter, *, session: Session) -> Iterator[
 def read_event_times(
     kind: EventKind, since: datetime, *, maximum: int, session: Session
 ) -> Sequence[datetime]:
-    """Return the times of events of a kind since a time, newest first, at most `maximum`."""
+    """Return the times of at most `maximum` events of a kind since a time, newest first."""
     first = (
         select(AuditEvent.id)
         .where(AuditEvent.created_at >= since)

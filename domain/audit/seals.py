@@ -93,7 +93,7 @@ def _create_seal(
     )
     seal.mac = compute_seal_mac(seal, previous=audit_seal.mac if audit_seal else b"", key=key)
     session.add(seal)
-    session.flush()  # Fails if another process has created a seal with this id.
+    session.flush()  # The flush fails if another process has created a seal with this id.
     for event, digest in zip(events, digests, strict=True):
         event.seal_id, event.digest = seal.id, digest
     session.flush()
@@ -156,7 +156,7 @@ def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") 
 
 
 def combine_event_digests(digests: Sequence[bytes], *, key: bytes) -> bytes:
-    """Return the keyed hash of the digests of a seal's events, ordered by event id."""
+    """Return the keyed hash over the digests of a seal's events, ordered by event id."""
     return _compute_mac(key, "events", [each.hex() for each in digests])
 
 
@@ -280,7 +280,7 @@ def _find_chain_faults(seal: AuditSeal, previous: AuditSeal | None, *, key: byte
     ):
         return [f"Seal {seal.id} is marked as pruned, but the mark is not valid."]
     if previous is None and seal.id != 1:
-        # Events of seals before a pruned seal were older, so they are pruned as well.
+        # Events in the seals before a pruned seal were older, so they were pruned as well.
         return [] if is_pruned else [f"The seals before seal {seal.id} are missing."]
     if previous is not None and seal.id != previous.id + 1:
         return [f"The seals between {previous.id} and {seal.id} are missing."]

@@ -38,7 +38,7 @@ _Name = Annotated[Text, Field(max_length=_MAX_NAME_LENGTH)]
 
 
 class AuditEventFilters(Query):
-    """A filter that matches events by all given parameters."""
+    """Filter parameters for audit events; an event must match all given parameters."""
 
     entity_type: Literal["User", "Project", "Group"] | None = Field(
         default=None,
@@ -87,11 +87,11 @@ class AuditEventFilters(Query):
 
 
 class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
-    """A list of events, newest first."""
+    """Query parameters for a list of events, newest first."""
 
 
 class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
-    """A list of events in a project or a group, newest first."""
+    """Query parameters for a list of events in a project or a group, newest first."""
 
     created_after: RequestTimeOrDay | None = Field(
         default=None, description="Start of the period, inclusive."

@@ -272,7 +272,7 @@ def _allocate_iid(project_id: int, *, session: Session) -> int:
 def _get_or_create_environment(
     work: UnitOfWork, project: ProjectView, name: str
 ) -> EnvironmentView:
-    """Return the environment of a deployment, and create or restart it if needed."""
+    """Return the environment for a deployment, and create or restart it if needed."""
     try:
         found = get_environment(project.id, name, session=work.session)
     except NotFoundError:

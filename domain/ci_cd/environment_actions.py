@@ -89,10 +89,11 @@ def stop_environment(work: UnitOfWork, project: ProjectView, environment_id: int
 def delete_environment(work: UnitOfWork, project: ProjectView, environment_id: int) -> Environment:
     """Delete an environment.
 
-    The response contains the deleted environment. Its alerts are kept with its name.
+    The response contains the deleted environment. The alerts are kept, and still contain the
+    environment's name.
 
-    Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, because
-    users could no longer find them on its page.
+    Raise NotFoundError if the environment does not exist. Raise ConflictError if it has open
+    alerts, because users could no longer find these alerts on the environment's page.
     """
     found = get_environment_by_id(project.id, environment_id, session=work.session)
     if found.open_alerts:
@@ -122,7 +123,7 @@ class StartedAlert:
 
 @dataclass(kw_only=True)
 class DeploymentWithAlerts:
-    """A deployment, and the alerts that started between it and the next deployment."""
+    """A deployment, and the alerts that started after it and before the next deployment."""
 
     deployment: Deployment
     alerts: int = 0

@@ -57,7 +57,7 @@ class LinkQuery(OffsetQuery, GitLabQuery):
 
 
 class NewLink(Body):
-    """A new link."""
+    """Request body for adding a link to a release."""
 
     name: _Name
     url: Annotated[Text, Field(min_length=1, max_length=2048)]
@@ -65,7 +65,7 @@ class NewLink(Body):
 
 
 class LinkChange(Body):
-    """Changes to a link."""
+    """Request body for changing a link of a release; null values change nothing."""
 
     name: _Name | None = None
     url: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
@@ -73,13 +73,13 @@ class LinkChange(Body):
 
 
 class Assets(Body):
-    """The files of a new release."""
+    """Links to the files of a new release."""
 
     links: Annotated[tuple[NewLink, ...], Field(max_length=MAX_LINKS)] = ()
 
 
 class NewRelease(Body):
-    """A new release."""
+    """Request body for creating a release for a tag."""
 
     tag_name: _Name
     name: Annotated[Text, Field(max_length=255)] = Field(
@@ -94,7 +94,7 @@ class NewRelease(Body):
 
 
 class ReleaseChange(Body):
-    """Changes to a release."""
+    """Request body for changing a release; null values change nothing."""
 
     name: Annotated[Text, Field(max_length=255)] | None = None
     description: Annotated[Text, Field(max_length=_MAX_DESCRIPTION_LENGTH)] | None = None

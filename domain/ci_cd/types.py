@@ -47,19 +47,19 @@ class EnvironmentQuery(OffsetQuery, GitLabQuery):
 
     @property
     def matches_nothing(self) -> bool:
-        """Return whether no environment can match the requested state."""
+        """True if no environment can match the requested state."""
         return self.states == "stopping"
 
 
 class NewEnvironment(Body):
-    """A new environment."""
+    """Request body for creating an environment."""
 
     name: Text = ""
     external_url: _ExternalUrl = ""
 
 
 class EnvironmentChange(Body):
-    """Changes to an environment."""
+    """Request body for changing an environment."""
 
     external_url: _ExternalUrl = Field(
         description="External URL of the environment. An empty string removes the URL."
@@ -78,7 +78,7 @@ class Environment(Resource):
 
     @property
     def reference(self) -> str:
-        """Return the reference in the URL of its page: its name, or ~ and its id."""
+        """Reference in the URL of the environment's page: its name, or `~` followed by its id."""
         return format_environment_reference(self.id, self.name)
 
 
@@ -102,7 +102,7 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
 
 
 class NewDeployment(Body):
-    """A new deployment."""
+    """Request body for reporting a deployment."""
 
     environment: _Ref
     sha: _Sha
@@ -149,7 +149,7 @@ class CommitStatusQuery(PagedQuery, GitLabQuery):
 class NewCommitStatus(Body):
     """Status of a commit, reported by a job of external CI.
 
-    Omitted fields keep the values of the last report.
+    Omitted fields keep the values from the last report.
     """
 
     state: CommitState
@@ -165,7 +165,7 @@ class NewCommitStatus(Body):
 
     @property
     def job(self) -> str:
-        """Return the name of the job."""
+        """Name of the job."""
         return self.context or self.name or "default"
 
 
@@ -196,7 +196,7 @@ class CommitQuery(GitLabQuery):
 
 
 class CommitStats(Resource):
-    """The numbers of lines that a commit changes compared with its first parent."""
+    """The numbers of lines that a commit adds and deletes, compared with its first parent."""
 
     additions: int
     deletions: int

@@ -1,4 +1,4 @@
-"""The only reader of the system clock."""
+"""The only module that reads the system clock."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""CSV lines (RFC 4180) whose cells spreadsheets do not run as formulas."""
+"""CSV lines (RFC 4180) with cells that spreadsheets do not run as formulas."""
 
 import csv
 from collections.abc import Iterable

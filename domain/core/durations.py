@@ -63,5 +63,5 @@ def format_duration_words(length: timedelta) -> str:
 
 
 def format_waiting_time(waiting_time: timedelta) -> str:
-    """Describe how long an item has been in the worker's queue, as a part of a sentence."""
+    """Describe how long an item has been in the worker's queue, as part of a sentence."""
     return f"not processed yet, waiting for {format_duration_words(max(waiting_time, timedelta()))}"

@@ -1,4 +1,4 @@
-"""TLS for outgoing connections, and checks of the strength of keys.
+"""TLS for outgoing connections, and checks of key strength.
 
 Connections use TLS 1.2 or higher, verify the certificate and reject weak and huge keys. Keys have
 at least 112 bits of security (NIST SP 800-57): 2048 bits for RSA and DSA, 224 bits for elliptic
@@ -24,11 +24,11 @@ from domain.core.errors import InvalidError
 
 MIN_RSA_BITS, MAX_RSA_BITS = 2048, 8192
 MIN_CURVE_BITS = 224
-#: Maximum number of bits of a public exponent, as in OpenSSL. A larger exponent makes verifying a
+#: Maximum number of bits in a public exponent, as in OpenSSL. A larger exponent makes verifying a
 #: signature as slow as signing.
 _MAX_EXPONENT_BITS = 64
 _MIN_EXPONENT = 3
-#: Curves of RFC 7518, RFC 8037 and RFC 8812, with their numbers of bits.
+#: Curves from RFC 7518, RFC 8037 and RFC 8812, with their sizes in bits.
 _CURVE_BITS = {
     "P-192": 192,
     "P-224": 224,
@@ -240,8 +240,8 @@ def build_outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLCo
 
     The context trusts the certificate authorities of the system. If a PEM file is given (the
     setting TRUSTED_CA_FILE), its authorities are also trusted. Reading the authorities takes about
-    20 ms, so reuse the context for several connections. `find_tls_failure_reason` explains the
-    errors of connections.
+    20 ms, so reuse the context for several connections. `find_tls_failure_reason` explains
+    connection errors.
     """
     context = ssl.create_default_context()
     if trusted_ca_file is not None:

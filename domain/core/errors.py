@@ -1,4 +1,4 @@
-"""The errors of the domain; `web/http/errors.py` renders them."""
+"""The domain's errors, which `web/http/errors.py` renders."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -65,11 +65,11 @@ class InvalidValue(NamedTuple):
 
 
 class QueryError(InvalidError):
-    """Error for an invalid query parameter of a list; `field` is its name."""
+    """Error for an invalid query parameter; `field` is the name of the parameter."""
 
 
 class InvalidQueryError(QueryError):
-    """Error for invalid query parameters; the message has a sentence for each of them."""
+    """Error for invalid query parameters; the message describes each of them in a sentence."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems."""
@@ -78,7 +78,7 @@ class InvalidQueryError(QueryError):
 
 
 class InvalidParametersError(InvalidError):
-    """Error for invalid parameters of a request; `problems` contains all of them."""
+    """Error for invalid parameters in a request; `problems` contains all of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems; the message has a sentence for each of them."""

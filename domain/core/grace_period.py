@@ -1,11 +1,11 @@
-"""The grace period of a replaced credential."""
+"""The grace period during which a replaced credential stays valid."""
 
 from datetime import datetime, timedelta
 from enum import Enum
 
 
 class GracePeriod(Enum):
-    """The time that a replaced credential stays valid; `key` is the form value."""
+    """The time for which a replaced credential stays valid; `key` is the form value."""
 
     NOW = ("now", "Not at all: it stops working immediately", timedelta(0))
     HOUR = ("1h", "One hour", timedelta(hours=1))

@@ -24,17 +24,17 @@ from domain.core.types.base import get_column_values
 from models import Host, JobTurn, UnreachableTime, WebServer
 from models.base import UTCDateTime
 
-#: Interval between reports of a host.
+#: Interval between reports from a host.
 HOST_REPORT_INTERVAL = timedelta(minutes=1)
 #: Time without a report after which a host is considered stopped.
 MAX_HOST_REPORT_AGE = timedelta(minutes=3)
-#: Retention time for the reports of stopped hosts.
+#: Retention time for reports from stopped hosts.
 _REPORT_RETENTION = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostReport:
-    """The report of a host about itself."""
+    """A host's report about its secret keys, database migration and clock."""
 
     name: str
     #: Fingerprints of the host's secret keys. The host writes with the first key.
@@ -69,7 +69,7 @@ class HostReport:
 
 
 def record_host_report(report: HostReport, *, session: Session) -> None:
-    """Store the report of a host, and delete reports of hosts that stopped long ago."""
+    """Store the report from a host, and delete reports from hosts that stopped long ago."""
     values = {
         "key_fingerprints": " ".join(report.key_fingerprints),
         "revision": report.revision,
@@ -85,7 +85,7 @@ def record_host_report(report: HostReport, *, session: Session) -> None:
 
 
 def list_running_hosts(*, session: Session, now: datetime) -> Sequence[HostReport]:
-    """Return the reports of the hosts that are currently running, ordered by name."""
+    """Return the reports from hosts that are currently running, ordered by host name."""
     rows = session.scalars(
         select(Host).where(Host.seen_at > now - MAX_HOST_REPORT_AGE).order_by(Host.name)
     )
@@ -99,7 +99,7 @@ def list_running_hosts(*, session: Session, now: datetime) -> Sequence[HostRepor
 
 
 def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
-    """Return whether a running host has older code, which does not contain a migration."""
+    """Return whether a running host has older code that lacks the given migration."""
     return any(each.revision < revision for each in list_running_hosts(session=session, now=now))
 
 
@@ -145,7 +145,7 @@ def claim_run(name: str, *, period: timedelta, session: Session, now: datetime) 
 
 
 SERVER_HEARTBEAT_INTERVAL = timedelta(seconds=10)
-#: Time without a heartbeat of any web server after which the service is considered unreachable.
+#: Time without a heartbeat from any web server after which the service is considered unreachable.
 UNREACHABLE_AFTER = timedelta(seconds=30)
 _EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -163,10 +163,10 @@ class UnreachablePeriod:
 class ServerHeartbeats:
     """The latest heartbeats of all web servers, as seen by one server before its next heartbeat."""
 
-    #: Last heartbeat of that server, or None if it has recorded none.
+    #: Last heartbeat of this server, or None if it has not recorded any.
     own: datetime | None
     others: Sequence[datetime] = ()
-    #: Start time of that server. None except for the first heartbeat of each of its processes.
+    #: Start time of this server. It is set only for the first heartbeat of each process.
     began_at: datetime | None = None
 
 
@@ -179,7 +179,8 @@ def find_ended_period(marks: ServerHeartbeats, now: datetime) -> UnreachablePeri
     known = [each for each in (marks.own, *marks.others) if each is not None]
     if not known or any(now - each <= UNREACHABLE_AFTER for each in marks.others):
         return None
-    # The server was restarted. No requests could arrive in the meantime, even if it was short.
+    # The server was restarted. No requests could arrive in the meantime, even during a short
+    # restart.
     is_restarted = marks.began_at is not None and (
         marks.own is None or marks.own < marks.began_at <= now
     )
@@ -192,7 +193,7 @@ def find_ended_period(marks: ServerHeartbeats, now: datetime) -> UnreachablePeri
 def record_server_heartbeat(
     name: str, *, began_at: datetime | None, connection: StatementConnection, now: datetime
 ) -> UnreachablePeriod | None:
-    """Record a heartbeat of a web server, and return the unreachable period that it ends, if any.
+    """Record a heartbeat from a web server; return the unreachable period it ends, if any.
 
     `began_at` is the start time of the server, and is given only for the first heartbeat of each
     process. If another process of the same server has just recorded a heartbeat, nothing is
@@ -259,7 +260,7 @@ _PERIODS_QUERY = (
 def list_unreachable_periods(
     since: datetime, *, connection: StatementConnection, now: datetime
 ) -> tuple[UnreachablePeriod, ...]:
-    """Return the unreachable periods that ended after `since` or still last, in order."""
+    """Return the unreachable periods that ended after `since` or have not ended yet, in order."""
     row = connection.fetch_first_row(_LAST_HEARTBEAT_QUERY, {})
     rows = connection.fetch_rows(_PERIODS_QUERY, {"since": since, "now": now})
     times = tuple(UnreachablePeriod(began_at=began, ended_at=ended) for began, ended in rows)

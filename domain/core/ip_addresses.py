@@ -13,7 +13,7 @@ def get_client_network(address: str) -> str:
     """Return the network prefix that all IP addresses of a client share."""
     try:
         parsed = ip_address(address)
-    except ValueError:  # a Unix socket, or an invalid address from a proxy
+    except ValueError:  # The address belongs to a Unix socket, or a proxy sent an invalid address.
         return f"unknown-{sha256(address.encode()).hexdigest()[:16]}"
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
         parsed = parsed.ipv4_mapped

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import insert_into
 from models import JobTurn
 
-#: Maximum time between backups: one day, with time for a slow backup.
+#: Maximum time between backups: one day, plus time for a slow backup.
 MAX_BACKUP_AGE = timedelta(hours=36)
 #: Time for which the failure of a job is shown.
 FAILURE_DISPLAY_TIME = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Selects the rejected requests that are stored as rows, and counts the others.
+"""Selects the rejected requests that are stored as rows, and counts the other requests.
 
 A sender with a thousand rejected requests per second must neither fill the disk nor overload the
 database. Rows are therefore limited per minute, and counts are written at most once per second.
@@ -24,14 +24,14 @@ class _RejectionTally:
     seen: int = 0
     #: Id of the row that also counts the rejections for which no row is stored.
     row_id: int | None = None
-    #: Number of rejections that are not yet added to the count of that row.
+    #: Number of rejections that have not been added to the count of that row yet.
     pending: int = 0
 
 
 class RejectionSampler(Generic[Kind]):
     """A limit on the number of rows for each kind of rejection; callers define the kinds.
 
-    Each process has its own counters, which it writes to the database during its next request.
+    Each process has its own counters, and writes them to the database during its next request.
     Counts that are not yet written are lost when the process exits.
     """
 

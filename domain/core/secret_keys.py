@@ -70,7 +70,7 @@ def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> No
     Raise WrongSecretKeyError if the keyring lacks a key in use. If the first two processes start
     at the same time with different keys, the second process is rejected.
     """
-    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has only one writer
         session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
     check_keyring(keyring, session=session)
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
@@ -83,7 +83,7 @@ def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> No
 
 
 def record_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
-    """Store the time of the last use of the newest key."""
+    """Record the current time as the last use of the newest key."""
     session.execute(
         insert_into(SecretKeyUse, session=session)
         .values(fingerprint=keyring.fingerprints[0], first_used_at=now, last_used_at=now)

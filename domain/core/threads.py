@@ -90,7 +90,7 @@ class ThreadExecutor:
 class HostExecutor(ThreadExecutor):
     """A pool that also limits concurrent tasks across all web processes of a host."""
 
-    #: Descriptor of a file with one lockable byte per concurrent task. Forked processes inherit it.
+    #: Inherited descriptor of a file that contains one lockable byte per concurrent task.
     _turns: int | None = None
     _most = 1
 
@@ -121,7 +121,7 @@ HASHING_LANES = 4
 #: on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes only as
 #: many hashes at a time as its processors can run.
 hashing_pool = HostExecutor(threads=1, niceness=10)
-#: Pool for rendering READMEs, which may be slow on purpose.
+#: Pool for rendering READMEs, which may be crafted to render slowly.
 rendering_pool = ThreadExecutor(threads=1, niceness=10)
 #: Pool for the release checker, which accepts large files from anyone.
 checking_pool = ThreadExecutor(threads=1, niceness=10)

@@ -101,5 +101,5 @@ def convert_to_utc(local_time: datetime, time_zone: ZoneInfo) -> datetime:
 
 
 def convert_to_local(moment: datetime, time_zone: ZoneInfo) -> datetime:
-    """Return a time as local time, in a naive datetime."""
+    """Convert a time to local time, as a naive datetime."""
     return moment.astimezone(time_zone).replace(tzinfo=None, fold=0)

@@ -172,7 +172,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         rotation: SecretRotationBody,
         project: ProjectView | None = None,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a new secret; the old secret also signs until the end of the overlap."""
+        """Create a new secret; messages are also signed with the old secret during the overlap."""
         until = rotation.compute_expiry(work.now)
         made = self.kind.rotate_secret(
             number,
@@ -247,7 +247,7 @@ def _get_owner_id(project: ProjectView | None) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationNoticeSettings(MessageSettings):
-    """The settings that messages about destinations mention."""
+    """The settings that appear in messages about destinations."""
 
     #: Number of days after which audit events are dropped, or after which a webhook is paused.
     days: int
@@ -260,7 +260,7 @@ class DestinationNotice:
     key: str
     subject: str
     lines: Sequence[str]
-    #: Path of the destination's page, below the base URL of the instance.
+    #: Path of the destination's page, relative to the base URL of the instance.
     path: str
     #: Role that is the reason why a person receives the notice, such as `an administrator`.
     role: str

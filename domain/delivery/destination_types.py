@@ -16,7 +16,7 @@ _OVERLAP_KEYS = tuple(each.key for each in GracePeriod)
 
 
 class DestinationQuery(OffsetQuery):
-    """Parameters of a list of destinations, oldest first."""
+    """Query parameters for a list of destinations, oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -69,12 +69,12 @@ class Destination(Resource):
 
     @property
     def shown_url(self) -> str:
-        """Return the URL without parts that may be secret."""
+        """URL without parts that may be secret."""
         return parse_outgoing_url(self.url).redacted
 
     @property
     def is_encrypted(self) -> bool:
-        """Return whether messages are sent over TLS."""
+        """True if messages are sent over TLS."""
         return parse_outgoing_url(self.url).is_encrypted
 
 

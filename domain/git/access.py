@@ -1,4 +1,4 @@
-"""Permissions for the repository of a project, and the audit event of a download."""
+"""Permissions for the repository of a project, and the audit event for downloads."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -118,7 +118,7 @@ def _get_public_project(
 
 
 def build_download_event(project: ProjectView, *, release: Release) -> Event:
-    """Return the audit event of a download; `release` is the running release.
+    """Return the audit event for a download; `release` is the running release.
 
     Before 17.0, downloads from any project create a `repository_download_operation` event, which is
     stored.

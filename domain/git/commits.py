@@ -13,8 +13,8 @@ _MAX_TITLE_LENGTH = 500
 _MAX_MESSAGE_LENGTH = 1024 * 1024
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
-#: Pattern that matches invalid names of branches and tags (git check-ref-format). Git interprets
-#: `^`, `~`, `:` and `@{` as operators.
+#: Pattern that matches invalid branch and tag names (git check-ref-format). Git interprets `^`,
+#: `~`, `:` and `@{` as operators.
 _INVALID_REF_NAME_PATTERN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
 _MAX_REF_NAME_BYTES = 255
 _LINE_COUNTS_PATTERN = re.compile(rb"(\d+)\t(\d+)\t")
@@ -50,7 +50,7 @@ class CommitDetails:
 
     @property
     def title(self) -> str:
-        """Return the first line of the message."""
+        """First line of the message."""
         return self.message.partition("\n")[0].strip()[:_MAX_TITLE_LENGTH]
 
 
@@ -168,7 +168,7 @@ def _parse_commit(record: bytes) -> CommitDetails:
 
 
 def _parse_timestamp(seconds: bytes) -> datetime | None:
-    """Return the time of a timestamp, or None if it is out of range."""
+    """Convert a Unix timestamp to a time; return None if it is out of range."""
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Errors of repositories. `web/http/errors.py` maps them to status codes."""
+"""Errors related to repositories. `web/http/errors.py` maps them to status codes."""
 
 from domain.core.errors import DomainError, OverloadedError
 
@@ -12,7 +12,7 @@ class GitUnavailableError(DomainError):
 
 
 class GitFailedError(DomainError):
-    """Error for a failed Git command, whose reason is in the log."""
+    """Error for a failed Git command; the log contains the reason."""
 
 
 class GitTimeoutError(GitFailedError):
@@ -20,11 +20,11 @@ class GitTimeoutError(GitFailedError):
 
 
 class RepositoryBusyError(OverloadedError):
-    """Error for a request while too many Git processes are running."""
+    """Error for a request that arrives while too many Git processes are running."""
 
 
 class DiskNearlyFullError(DomainError):
-    """Error for a push when the disk of the repositories has too little free space."""
+    """Error for a push when the disk with the repositories has too little free space."""
 
 
 class InvalidGitBodyError(DomainError):
@@ -36,4 +36,4 @@ class UnsupportedGitEncodingError(DomainError):
 
 
 class GitBodyTooLargeError(DomainError):
-    """Error for a push whose declared size exceeds the limit, or for a request body that does."""
+    """Error for a push or a request body that exceeds the size limit."""

@@ -53,12 +53,12 @@ class ProjectRepository:
 
     @property
     def exists(self) -> bool:
-        """Return whether the repository has been created."""
+        """True if the repository has been created."""
         return self.path.exists()
 
 
 def list_repositories(root: Path, *, session: Session) -> tuple[ProjectRepository, ...]:
-    """Return the repositories of all projects, including deleted ones."""
+    """Return the repositories of all projects, including deleted projects."""
     rows = session.execute(
         select(Project.id, Project.path, Project.created_at).order_by(Project.id)
     )
@@ -172,8 +172,9 @@ def back_up_repositories(
 ) -> tuple[int, int]:
     """Write a bundle of each repository, and a manifest.
 
-    Return the numbers of bundles and of empty repositories. A bundle is a consistent snapshot of
-    all branches and tags, even during pushes. Raise GitFailedError if a bundle cannot be written.
+    Return the number of bundles and the number of empty repositories. A bundle is a consistent
+    snapshot of all branches and tags, even during pushes. Raise GitFailedError if a bundle cannot
+    be written.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries = [_back_up_repository(git, each, directory) for each in repositories if each.exists]

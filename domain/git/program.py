@@ -16,7 +16,8 @@ from domain.git.errors import GitFailedError, GitTimeoutError, GitUnavailableErr
 from domain.git.subprocess import AnswerFunction, Argument, ChildProcess, ChildTimeoutError
 
 _log = logging.getLogger("gatebell.git")
-#: Oldest supported version of Git. It is the first to read GIT_CONFIG_COUNT and GIT_CONFIG_GLOBAL.
+#: Oldest supported version of Git. It is the first version that reads GIT_CONFIG_COUNT and
+#: GIT_CONFIG_GLOBAL.
 MIN_GIT_VERSION = (2, 32)
 DEFAULT_BRANCH = "main"
 #: Timeout in seconds for commands other than transfers.
@@ -125,7 +126,7 @@ class Git:
     def start_command(
         self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_TIMEOUT_SECONDS
     ) -> ChildProcess:
-        """Start a command in a repository; the caller has to end it.
+        """Start a command in a repository; the caller must terminate the process.
 
         `seconds` is the timeout of a single read or write.
         """

@@ -115,7 +115,7 @@ class ChildProcess:
     def terminate(self) -> int:
         """End the program with all processes that it started; return the exit status.
 
-        The status is negative for a signal. Further calls have no effect.
+        The status is negative if a signal ended the program. Further calls have no effect.
         """
         if self.status is None:
             self.status = self._await_exit_status(0.0)
@@ -198,7 +198,7 @@ class ChildProcess:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:
-                return 0  # Another part of this process has already reaped it.
+                return 0  # Another part of this process has already reaped the child process.
             if pid:
                 return os.waitstatus_to_exitcode(status)
             if monotonic() >= deadline:
@@ -228,7 +228,7 @@ class _QuestionAndAnswerPipes:
 
     @property
     def file_actions(self) -> tuple[tuple[int, int, int], ...]:
-        """Return the actions that pass the ends of the pipes to the program."""
+        """Actions that pass the ends of the pipes to the program."""
         pairs = zip(self.of_program, (_QUESTION_DESCRIPTOR, _ANSWER_DESCRIPTOR), strict=False)
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 

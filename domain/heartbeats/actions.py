@@ -227,7 +227,7 @@ def show_url(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heart
 def get_heartbeat_address(
     work: UnitOfWork, project: ProjectView, heartbeat_id: int
 ) -> HeartbeatAddress:
-    """Return the URL of a heartbeat for its web page.
+    """Return the URL of a heartbeat for display on its web page.
 
     Raise NotFoundError if the project has no such heartbeat.
     """
@@ -269,7 +269,7 @@ def _build_heartbeats_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _build_pings_query(heartbeat_id: int) -> Select[*tuple[Any, ...]]:
-    """Return a query for the log of a heartbeat with the fields of `HeartbeatPing`."""
+    """Return a query for a heartbeat's log that selects the fields of `HeartbeatPing`."""
     kept = func.coalesce(func.length(PingRow.body), 0)
     return select(
         *PingRow.__table__.columns,

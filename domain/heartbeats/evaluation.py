@@ -3,7 +3,7 @@
 The background worker evaluates due heartbeats every second. A ping that changes the state of a
 heartbeat causes an immediate evaluation. The worker and the ping both lock the heartbeat's row
 first, so that an alert is opened only once and concurrent pings are taken into account. Workers
-skip locked rows. Pings wait for the lock, so that their responses follow the change.
+skip locked rows. Pings wait for the lock, so that their responses are sent after the change.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Stores pings, with one statement on Postgres, and two statements in a transaction on SQLite.
 
 Storing a ping only records its values and the time of the next evaluation of the heartbeat.
-`domain/heartbeats/evaluation.py` decides about the heartbeat's alert. Pings are recorded even if no
-worker is running.
+`domain/heartbeats/evaluation.py` opens or resolves the heartbeat's alert. Pings are recorded even
+if no worker is running.
 """
 
 from collections.abc import Mapping
@@ -147,7 +147,7 @@ _FAIL_VALUES: Mapping[str, Any] = {
 
 
 def _build_record_statement(kind: PingKind, values: Mapping[str, Any]) -> Update:
-    """Return the statement that records a ping of a kind for the heartbeat with a given key."""
+    """Return the statement that records a ping of a kind for the heartbeat with the key."""
     heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
     digest = bindparam("digest", type_=LargeBinary())
     is_previous = and_(
@@ -267,7 +267,7 @@ _RECORD_PARAMETERS = frozenset({*_RECORD_ONLY_PARAMETERS, "rid", "exit_status"})
 
 @cache
 def _list_parameters(kind: PingKind) -> frozenset[str]:
-    """Return the names of the parameters of a statement in `RECORD_STATEMENTS`."""
+    """Return the parameter names of a statement in `RECORD_STATEMENTS`."""
     return frozenset(RECORD_STATEMENTS[kind].compile().params) & _RECORD_PARAMETERS
 
 

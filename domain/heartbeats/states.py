@@ -18,7 +18,7 @@ MAX_SCHEDULE_DURATION = timedelta(days=366)
 MAX_CRON_LENGTH = 100
 _CRON_FIELD_COUNT = 5
 _REFERENCE_TIME = datetime(2024, 1, 1, tzinfo=UTC)
-#: Interval between checks for the end of an interruption in which no pings could be received.
+#: Interval between checks for the end of an interruption during which no pings could arrive.
 _RECHECK_INTERVAL = timedelta(seconds=10)
 #: Minimum delay before a manually resolved alert is opened again, for heartbeats with very short
 #: intervals.
@@ -36,7 +36,7 @@ class HeartbeatSchedule:
     #: Interval between pings, or None for a cron expression.
     every: timedelta | None = None
     cron: str | None = None
-    #: Name of the time zone of the cron expression.
+    #: Name of the time zone for the cron expression.
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
@@ -99,19 +99,20 @@ def _check_cron(expression: str) -> None:
 
 
 class HeartbeatState(StrEnum):
-    """The state of a heartbeat."""
+    """The state of a heartbeat; LATE is only displayed and never stored."""
 
-    #: Waiting for the first ping. Nothing is expected yet.
+    #: State before the first ping, in which nothing is expected yet.
     NEW = "new"
     UP = "up"
-    #: Overdue within the grace time. This state is never stored; UP is stored instead.
+    #: State of a heartbeat whose ping is overdue within the grace time. This state is never stored;
+    #: UP is stored instead.
     LATE = "late"
     DOWN = "down"
     PAUSED = "paused"
 
 
 class PingKind(StrEnum):
-    """The kind of a ping."""
+    """The event that a ping reports: the start of a run, its result, or a log entry."""
 
     START = "start"
     SUCCESS = "success"
@@ -125,7 +126,7 @@ class HeartbeatProblem(StrEnum):
 
     MISSED = "missed"
     FAILED = "failed"
-    #: A run started, but did not end within the grace time.
+    #: Run that started, but did not end within the grace time.
     UNFINISHED = "unfinished"
 
 
@@ -155,7 +156,7 @@ class HeartbeatFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class HeartbeatDecision:
-    """The decision about a heartbeat."""
+    """The result of evaluating a heartbeat: its new state, and the action for its alert."""
 
     state: HeartbeatState
     action: AlertAction

@@ -64,7 +64,7 @@ class PingQuery(Query):
 
 
 class HeartbeatQuery(PagedQuery):
-    """Query for the heartbeats of a project."""
+    """Query parameters for a list of a project's heartbeats."""
 
     sort: Literal["asc", "desc"] = "asc"
 
@@ -95,7 +95,7 @@ class NewHeartbeat(Body):
 
 @make_fields_optional
 class HeartbeatChange(NewHeartbeat):
-    """Changes to a heartbeat."""
+    """Request body for changing a heartbeat."""
 
 
 class UrlReset(Body):

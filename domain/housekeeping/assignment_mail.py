@@ -121,7 +121,7 @@ def _build_notice_check(user_id: int, items: Sequence[_AssignedItem]) -> Mapping
 def requeue_visible_assignments(
     about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> None:
-    """Queue a new email with those assignments in a canceled email that may still be sent."""
+    """Record the assignments in a canceled email again if the recipient may still see them."""
     if "assigned" not in about:
         return
     told = find_allowed_projects(about, session=session, now=now)

@@ -1,4 +1,4 @@
-"""Corrects times that a fast clock stored in the future, so that nothing waits for them.
+"""Corrects times that a fast clock set in the future, so that nothing waits for them.
 
 A time is wrong if it is further in the future than allowed, or if its row was written in the
 future. Such times are stored by hosts with a wrong clock, or before a clock is set back. The
@@ -86,7 +86,7 @@ class CorrectedColumn:
     name: str
     table: type[Any]
     is_wrong: Callable[[Moment], ColumnElement[bool]]
-    #: Function that returns the new values of columns.
+    #: Function that returns the new values for columns.
     values: Callable[[datetime], Mapping[str, Any]]
 
 
@@ -144,7 +144,7 @@ def _build_heartbeat_values(now: datetime) -> Mapping[str, Any]:
     }
 
 
-#: Condition for contacts with a message that is delayed by a rule of their owner.
+#: Condition for contacts with a message that one of their owner's rules delays.
 _IS_DELAYED_BY_RULE = exists().where(
     PageMessage.contact_id == Contact.id,
     PageMessage.ended_at.is_(None),
@@ -225,7 +225,7 @@ def count_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
 
 
 def correct_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
-    """Make items due that wait for wrong times; return their number by table."""
+    """Make items due immediately if they wait for wrong times; return their number by table."""
     found = count_future_times(session=session, now=now)
     for gate in CORRECTED_COLUMNS:
         if gate.name in found:
@@ -245,7 +245,7 @@ def record_wrong_clock(*, session: Session, now: datetime) -> None:
 def _list_waiting_page_conditions(
     recipient_id: int | InstrumentedAttribute[int],
 ) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for the pages of a recipient that are not in a batch yet."""
+    """Return the conditions for a recipient's pages that are not in a batch yet."""
     return Page.recipient_id == recipient_id, Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
 
 

@@ -1,4 +1,4 @@
-"""Removes the data of deleted groups and projects in batches, so that locks are short.
+"""Removes the data of deleted groups and projects in batches, to keep locks short.
 
 Groups and projects are marked as deleted first (`domain/projects/deletion.py`). If a run is
 interrupted, the next run continues.
@@ -59,7 +59,7 @@ def remove_deleted_namespaces(
     """Remove deleted projects and groups, and return their numbers; `commit_batch` commits a batch.
 
     A project waits until its images are deleted in the container registry. The deletion requires
-    the project's data, which also prevents access to the images by others.
+    the project's data, which also prevents others from accessing the images.
     """
     images = (
         select(RegistryRemoval.id)

@@ -26,7 +26,7 @@ def encrypt_plaintext_rows(
 ) -> dict[str, int]:
     """Encrypt messages and URLs that are stored in plain text; return their numbers by kind.
 
-    `revision` is the latest migration that this host knows, and `commit_batch` commits.
+    `revision` is the latest migration in this host's code, and `commit_batch` commits.
     """
     is_last = not is_upgrading(revision, session=session, now=now)
     done = {

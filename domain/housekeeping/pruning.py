@@ -1,4 +1,4 @@
-"""Removes expired rows in small batches, so that locks are short."""
+"""Removes expired rows in small batches, so that locks are held briefly."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -94,11 +94,11 @@ _IDLE_CLIENT_RETENTION = timedelta(days=30)
 _OUTAGE_RETENTION = timedelta(days=31)
 #: Retention period of past silences, so that users can look up why nobody was paged.
 _PAST_SILENCE_RETENTION = timedelta(days=365)
-#: Retention period of deleted tags and manifests. Delayed events of a push within this time cannot
-#: restore them.
+#: Retention period of deleted tags and manifests. Delayed events about a push within this time
+#: cannot restore the tags and manifests.
 _TOMBSTONE_RETENTION = timedelta(days=30)
 _MEMBERSHIPS_PER_BATCH = 200
-#: Interval at which the deliveries of alerts are checked again, because alerts may be removed.
+#: Interval at which the deliveries for alerts are checked again, because alerts may be removed.
 _FULL_CHECK_INTERVAL = timedelta(days=1)
 #: Names used in logs for tables from which only some rows are removed.
 _LOGGED_TABLE_NAMES = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
@@ -106,7 +106,7 @@ _LOGGED_TABLE_NAMES = {"members": "bot_members", "mails": "mail", "applications"
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Retention periods of the delivery log, of call counts and of heartbeat logs."""
+    """Retention periods for the delivery log, call counts and heartbeat logs."""
 
     keep_deliveries: int
     keep_for: timedelta
@@ -116,7 +116,7 @@ class Retention:
 
 
 class CheckedDeliveries:
-    """Deliveries of existing alerts, which pruning checks once a day and not in each run.
+    """Deliveries for existing alerts, which are checked once a day instead of in each run.
 
     Each worker has its own instance. If an alert is removed in the meantime, its deliveries are
     kept up to a day longer.
@@ -138,7 +138,7 @@ class CheckedDeliveries:
         return self._ends.get(integration_id, 0)
 
     def extend_checked_range(self, integration_id: int | None, end: int) -> None:
-        """Record that the deliveries below this id were checked and that the rest is kept."""
+        """Record that the deliveries below this id were checked and either removed or kept."""
         self._ends[integration_id] = end
 
 
@@ -197,7 +197,8 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         # Bots are removed once they have no valid token.
         _ExpiredRows(Member, _is_idle_bot(now)),
         _ExpiredRows(Mail, Mail.created_at < now - _SENT_MAIL_RETENTION, Mail.created_at),
-        # The recipients of these messages may have no account, and may not have requested one.
+        # The recipients of these messages may have no account, and may not have requested an
+        # account.
         _ExpiredRows(
             Mail,
             Mail.key.startswith(SIGN_UP_MESSAGE_KEY_PREFIX)
@@ -417,7 +418,7 @@ def _find_first_delivery_since(moment: datetime, session: Session) -> int:
     """Return the id of the first delivery since a time.
 
     Ids and times increase together, so a binary search is possible. Reading all deliveries would
-    get slower with their number.
+    become slower as their number grows.
     """
     first = session.scalar(select(func.min(Delivery.id))) or 0
     end = (session.scalar(select(func.max(Delivery.id))) or 0) + 1
@@ -437,7 +438,7 @@ def _find_first_delivery_since(moment: datetime, session: Session) -> int:
 
 
 def _prune_pings(retention: Retention, session: Session, commit_batch: Callable[[], None]) -> int:
-    """Remove pings except the newest of each heartbeat."""
+    """Remove all pings except the newest pings of each heartbeat."""
     total = 0
     for heartbeat_id in session.scalars(select(Heartbeat.id)).all():
         oldest_kept = session.scalar(

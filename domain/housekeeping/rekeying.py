@@ -52,9 +52,9 @@ class SecretKeyRotation:
     hosts: tuple[HostReport, ...]
     #: Fingerprints of all keys that were ever used for writing.
     used: frozenset[str]
-    #: Numbers of ciphertexts of older keys, by kind.
+    #: Numbers of ciphertexts that were created with older keys, by kind.
     encrypted: Mapping[str, int]
-    #: Numbers of keyed hashes of older keys, by kind.
+    #: Numbers of keyed hashes that were computed with older keys, by kind.
     hashed: Mapping[str, int]
     #: Numbers of ciphertexts that no known key can decrypt, by kind.
     unreadable: Mapping[str, int]
@@ -69,14 +69,14 @@ class SecretKeyRotation:
 
     @property
     def old_key_row_count(self) -> int:
-        """Return the number of rows that need an older key."""
+        """Number of rows that need an older key."""
         return sum(self.encrypted.values()) + sum(self.hashed.values())
 
 
 def get_secret_key_rotation(
     keyring: Keyring, *, session: Session, now: datetime
 ) -> SecretKeyRotation:
-    """Return the state of a rotation from the reports of hosts and the stored rows."""
+    """Return the state of a rotation, based on the reports from hosts and the stored rows."""
     encrypted, unreadable = _count_encrypted(keyring, session)
     return SecretKeyRotation(
         keyring=keyring,
@@ -89,7 +89,7 @@ def get_secret_key_rotation(
 
 
 def reencrypt_all_columns(keyring: Keyring, *, session: Session) -> dict[str, int]:
-    """Re-encrypt ciphertexts of older keys with the newest key; return their numbers by kind."""
+    """Re-encrypt ciphertexts from older keys with the newest key; return counts by kind."""
     return {
         kind: _reencrypt_column(column, keyring, session)
         for kind, column in _ENCRYPTED_COLUMNS.items()
@@ -128,7 +128,7 @@ def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int]
 def _read_ciphertexts(
     column: InstrumentedAttribute[Any], session: Session
 ) -> Iterator[tuple[int, str]]:
-    """Yield the ciphertexts of a column with the ids of their rows, read in batches."""
+    """Yield the ciphertexts in a column with the ids of their rows, read in batches."""
     key, last = column.class_.id, 0
     some = select(key, column).where(column.is_not(None)).order_by(key).limit(_BATCH_SIZE)
     while rows := session.execute(some.where(key > last)).all():

@@ -115,7 +115,7 @@ def show_incident(work: UnitOfWork, project: ProjectView, iid: int) -> Incident:
 def list_incident_alerts_page(
     work: UnitOfWork, project: ProjectView, iid: int, part: KeysetRange
 ) -> KeysetPage[AlertListRow]:
-    """Return a page of the alerts of an incident, newest first.
+    """Return a page of the alerts in an incident, newest first.
 
     Raise NotFoundError if the project has no such incident.
     """
@@ -132,7 +132,7 @@ def list_incident_alerts_page(
 def list_incident_alerts(
     work: UnitOfWork, project: ProjectView, iid: int, query: IncidentAlertsQuery
 ) -> ListPage[ShownAlert]:
-    """List the alerts of an incident, newest first."""
+    """List the alerts in an incident, newest first."""
     page = list_incident_alerts_page(work, project, iid, query.requested_part)
     return ListPage.from_keyset_page(
         page, lambda row: build_alert_resource(ShownAlert, row, work.settings.base_url)

@@ -108,7 +108,7 @@ def open_incidents_for_waiting_alerts(
 ) -> None:
     """Open incidents for alerts that waited for the end of a silence or maintenance window.
 
-    Alerts of archived projects wait until the project is unarchived. `commit_batch` is called after
+    Alerts in archived projects wait until the project is unarchived. `commit_batch` is called after
     each batch, and must commit.
     """
     session = context.session
@@ -144,7 +144,7 @@ class _LockedProjectIncidents:
         self.opened: list[OpenedIncident] = []
 
     def process_changes(self, changes: Sequence[QueuedChange]) -> Sequence[OpenedIncident]:
-        """Process changes in order, in groups of similar changes. Return the opened incidents."""
+        """Process changes in order, in groups of similar changes; return the opened incidents."""
         known = [change for change in changes if change.kind in _FIRING_KINDS | _RECOVERY_KINDS]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING_KINDS):

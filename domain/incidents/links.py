@@ -21,7 +21,7 @@ _MAX_ROWS_PER_STATEMENT = 500
 
 
 class LinkedAlert(NamedTuple):
-    """The data of an alert that is needed to link it."""
+    """The data that is needed to link an alert to an incident."""
 
     id: int
     iid: int
@@ -58,7 +58,7 @@ def lock_alerts_to_link(
 def find_open_incidents_of_alerts(
     alert_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, Incident]:
-    """Return the open incident of each alert that belongs to an open incident."""
+    """Return the open incidents that contain the alerts, by alert id."""
     rows = session.execute(
         select(IncidentAlert.alert_id, Incident)
         .join(Incident, Incident.id == IncidentAlert.incident_id)
@@ -81,7 +81,10 @@ def find_incidents_by_fingerprint(
 
 
 def check_not_in_open_incident(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
-    """Check that no open incident contains one of the alerts. Raise ConflictError if one does."""
+    """Check that no open incident contains one of the alerts.
+
+    Raise ConflictError if an open incident does.
+    """
     taken = find_open_incidents_of_alerts([alert.id for alert in alerts], session=session)
     for alert in alerts:
         if alert.id in taken:

@@ -67,7 +67,7 @@ SORT_ORDERS = {
     )
 }
 NEWEST_FIRST = SORT_ORDERS["created"]
-#: Maximum number of incidents of an assignee or alert that are listed by id.
+#: Maximum number of an assignee's or alert's incidents that are listed by id.
 _MAX_INCIDENTS_LISTED_BY_ID = 2_000
 _INCIDENT_SEARCH_INDEX = SearchIndex(
     model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
@@ -100,7 +100,7 @@ class IncidentFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentSlice(ListSlice):
-    """A page of a list of incidents."""
+    """The requested page of an incident list."""
 
     order: SortOrder = NEWEST_FIRST
 
@@ -165,7 +165,7 @@ def list_incidents(
 def _build_branches(
     incident_filter: IncidentFilter, incident_slice: IncidentSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield one query for each status, or one for all statuses, with enough rows for the page."""
+    """Yield a query for each status or a single query, with enough rows for the page."""
     keys = incident_slice.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
     found = incident_slice.limit_query(
@@ -184,8 +184,8 @@ def _build_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement
     is_listed = incident_filter.ids is not None or (
         incident_filter.matches is not None and not incident_filter.matches.has_too_many_matches
     )
-    # Without `+ 0`, a planner without statistics would scan all incidents of the project instead of
-    # the incidents in the list of ids.
+    # Without `+ 0`, a planner without statistics would scan all incidents in the project instead of
+    # the listed ids.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == incident_filter.project_id
     if incident_filter.severity is not None:
@@ -265,7 +265,7 @@ def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
 
 
 def lock_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
-    """Lock the incidents of a project, and return one of them.
+    """Lock the incidents of a project, and return the incident with the given number.
 
     Raise NotFoundError if there is no such incident.
     """

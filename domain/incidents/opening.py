@@ -186,7 +186,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _format_code_span(text: str) -> str:
-    """Return a code span whose fence is longer than any in the text (CommonMark section 6.1)."""
+    """Return a code span with a fence that the text does not contain (CommonMark section 6.1)."""
     inner = " ".join(text.split())
     fence = "`" * (max((len(found) for found in _BACKTICKS.findall(inner)), default=0) + 1)
     padding = " " if inner.startswith("`") or inner.endswith("`") else ""

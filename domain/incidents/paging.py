@@ -99,7 +99,10 @@ def find_incident_page_reasons(
     channel_id: int | None,
     session: Session,
 ) -> Mapping[int, PageReason]:
-    """Return the user or rule that last paged a user, by incident. Channels are never paged."""
+    """Return the user or rule that last paged a user about each incident.
+
+    Channels are never paged.
+    """
     name = session.scalar(select(User.username).where(User.id == user_id))
     rows = session.scalars(
         select(IncidentNote)

@@ -71,7 +71,7 @@ def show_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> IncidentR
 
 @read_action("incident_rules.index")
 def find_rule_name(work: UnitOfWork, project: ProjectView, rule_id: int) -> str | None:
-    """Return the name of the rule that opened an incident, or None if the rule was deleted."""
+    """Return the name of a rule that opened an incident, or None if the rule was deleted."""
     name = select(RuleRow.name).where(RuleRow.project_id == project.id, RuleRow.id == rule_id)
     return work.session.scalar(name)
 
@@ -188,7 +188,7 @@ def _store_rule(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record a changed rule. If `called` is None, its responders are not changed.
+    """Store and record a changed rule. If `called` is None, the rule's responders are not changed.
 
     Raise InvalidError if the name is invalid, or ConflictError if the name is taken.
     """

@@ -35,7 +35,7 @@ class ActiveRule:
     conditions: AlertConditions
     #: True if the rule's incidents are closed when all of their alerts are resolved.
     closes_when_resolved: bool
-    #: True if no pages are sent for open alerts of the rule's acknowledged incidents.
+    #: True if no pages are sent for open alerts in the rule's acknowledged incidents.
     quiets_alerts: bool
     #: True if the rule also opens incidents for silenced alerts and during maintenance windows.
     opens_when_silenced: bool
@@ -94,7 +94,7 @@ class PlannedJoin:
 
     #: Alerts with a fingerprint that the incident holds.
     alerts_with_held_fingerprint: list[LinkedAlert] = field(default_factory=list)
-    #: Alerts that exceed the limit of the rule `rule_name`.
+    #: Alerts that exceed the limit for the rule `rule_name`.
     over_limit: list[LinkedAlert] = field(default_factory=list)
     rule_name: str = ""
     #: Highest urgency of alerts that exceed the limit, or of linked alerts whose severity was

@@ -50,7 +50,7 @@ _MAX_NAME_LENGTH = 255
 
 
 class IncidentStatus(StrEnum):
-    """The status of an incident."""
+    """The status of an incident, from triggered to resolved."""
 
     TRIGGERED = "triggered"
     ACKNOWLEDGED = "acknowledged"
@@ -97,9 +97,9 @@ class EntryKind(StrEnum):
     UNPAGED = "unpaged"
     TITLE = "title"
     DESCRIPTION = "description"
-    #: Change of the setting that closes the incident when its alerts are resolved.
+    #: Change to the setting that closes the incident when its alerts are resolved.
     CLOSING = "closing"
-    #: Change of the setting that stops pages for alerts while the incident is acknowledged.
+    #: Change to the setting that stops pages for alerts while the incident is acknowledged.
     QUIET = "quiet"
 
 
@@ -304,7 +304,7 @@ class IncidentPageBody(Body):
 
 
 class IncidentAlertsQuery(KeysetQuery):
-    """Query for the alerts of an incident, newest first."""
+    """Query parameters for a list of the alerts in an incident, newest first."""
 
 
 class IncidentAlertsBody(Body):
@@ -371,7 +371,7 @@ class IncidentNote(Resource):
 
 
 class IncidentRuleQuery(OffsetQuery):
-    """Query for the rules of a project in the order in which they are applied, oldest first."""
+    """Query parameters for a list of a project's rules, which are applied oldest first."""
 
 
 class NewIncidentRule(ConditionsBody):

@@ -1,1 +1,1 @@
-"""The authorization server (RFC 6749 and related), independent of the web framework."""
+"""The authorization server (RFC 6749 and related RFCs), independent of the web framework."""

@@ -54,21 +54,21 @@ _SIGN_IN_PROMPTS = frozenset({"login", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
-    """login_required: a sign-in is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
+    """Error for a needed sign-in that prompt=none forbids (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
     description = "The user is not signed in, or did not sign in recently enough."
 
 
 class ConsentRequiredError(OAuth2Error):
-    """consent_required: consent is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
+    """Error for a needed consent that prompt=none forbids (OpenID Connect 3.1.2.6)."""
 
     error = "consent_required"
     description = "The user has not granted all scopes that the application requests."
 
 
 class ConsentRequiredEachTimeError(ConsentRequiredError):
-    """consent_required for public clients, which need consent each time (RFC 8252 section 8.6)."""
+    """Error for a public client, which needs consent each time (RFC 8252 section 8.6)."""
 
     description = (
         "Public applications require the consent of the user each time. Only confidential and "
@@ -77,7 +77,7 @@ class ConsentRequiredEachTimeError(ConsentRequiredError):
 
 
 class NotInAllowedGroupsError(AccessDeniedError):
-    """access_denied: only members of certain groups may use the application."""
+    """Error for a user who is in none of the groups that may use the application."""
 
     reason = USER_OUTSIDE_GROUPS
 
@@ -400,7 +400,7 @@ def finish_without_consent(
 def _redirect_to_client(
     checked_request: CheckedRequest, approval: Approval | None, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Redirect the browser back with a code after an approval, or else with access_denied."""
+    """Redirect the browser back with a code after an approval, otherwise with access_denied."""
     response: OAuthResponse = server.create_authorization_response(
         checked_request.request, approval, checked_request.grant
     )

@@ -1,6 +1,6 @@
 """JWTs signed with a client's own key: DPoP proofs and client assertions.
 
-Each JWT is accepted only once. Both kinds have the same algorithms and size limits.
+Each JWT is accepted only once. Both kinds use the same algorithms and size limits.
 """
 
 from datetime import datetime
@@ -40,7 +40,7 @@ UNREADABLE_JWT_ERRORS = (
 
 
 class _JwsRegistry(JWSRegistry):
-    """JWS size limits that admit RSA keys of 8192 bits, which exceed the defaults of joserfc."""
+    """JWS size limits for RSA keys of 8192 bits, which exceed joserfc's default limits."""
 
     max_header_length = 2304
     max_payload_length = 4096

@@ -42,7 +42,7 @@ CheckedT = TypeVar("CheckedT")
 
 @dataclass(frozen=True, kw_only=True)
 class ClientRequest(Generic[CredentialT]):
-    """A request of an authenticated client, with its credential and proof."""
+    """A request from an authenticated client, with its credential and proof."""
 
     request: ProtocolRequest
     #: The client; None only if the endpoint accepts requests without a client.
@@ -122,7 +122,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         checked = self.validate_request(asked)
         if proof is not None:
             # Proofs are stored late, so that requests without a valid client and credential store
-            # none.
+            # no proofs.
             consume_dpop_proof(proof, self.server.context)
         body = self.execute_request(asked, checked)
         if client is not None and self.RECORDS_USE:
@@ -231,7 +231,7 @@ class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
     REQUEST: ClassVar[type[Body]]
     #: Parameters that may be repeated.
     REPEATABLE: ClassVar[frozenset[str]] = frozenset()
-    #: Reasons for rejections that only this grant has.
+    #: Rejection reasons that only this grant has.
     REASONS: ClassVar[Sequence[RejectionReason]] = ()
     #: Advice to developers whose credential is rejected.
     REMEDIES: ClassVar[Sequence[str]] = ()

@@ -1,4 +1,4 @@
-"""Device authorization requests and the decisions of users about them (RFC 8628).
+"""Device authorization requests, and the decisions of users on these requests (RFC 8628).
 
 The states of a request are:
 
@@ -86,7 +86,8 @@ _UNKNOWN_CODE = (
     "No device is waiting for this code. Compare the code with the device. If it is the same, "
     "request a new code on the device."
 )
-#: Expired and used codes give no access, so users may learn that they existed.
+#: Messages for expired and used codes. Such codes give no access, so users may learn that the codes
+#: existed.
 _EXPIRED_CODE = "This code has expired. Request a new code on the device."
 _USED_CODE = (
     "This code was already used. If the device is still waiting, request a new code on the device."
@@ -126,7 +127,7 @@ class AlreadyDecidedError(ConflictError):
 
 
 class DeviceDecision(Enum):
-    """The decision of a user about a device request."""
+    """The decision of a user on a device request."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -169,7 +170,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class DisplayedDeviceRequest:
-    """The parts of a device request that the page showed and that the decision is about."""
+    """The parts of a device request that the page showed and to which the decision applies."""
 
     id: int
     #: User code. SQLite reuses ids, so a later request may have the same id but another code.
@@ -223,7 +224,7 @@ def _get_store_statement(dialect_name: str) -> Executable:
 def build_store_statement(
     dialect_name: str, application_id: ColumnElement[int]
 ) -> ReturningInsert[int]:
-    """Return the INSERT of a request; it returns a row unless the code is taken.
+    """Return the INSERT for a request; it returns a row unless the code is taken.
 
     The commit does not wait for the disk. If a crash loses the row, the device code is unknown.
     """

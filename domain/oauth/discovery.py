@@ -20,7 +20,7 @@ _METHODS_BY_ENDPOINT = {
 
 
 def build_authorization_server_metadata(policy: OAuthPolicy) -> dict[str, object]:
-    """Return the metadata of RFC 8414 section 2; every URL begins with the issuer."""
+    """Return the metadata defined in RFC 8414 section 2; every URL begins with the issuer."""
     issuer = policy.issuer
     device = {"device_authorization_endpoint": f"{issuer}/oauth/authorize_device"}
     registration = {"registration_endpoint": f"{issuer}/oauth/register"}
@@ -58,7 +58,7 @@ def build_authorization_server_metadata(policy: OAuthPolicy) -> dict[str, object
 
 
 def build_openid_provider_metadata(policy: OAuthPolicy) -> dict[str, object]:
-    """Return the metadata of OpenID Connect Discovery section 3."""
+    """Return the metadata defined in OpenID Connect Discovery section 3."""
     user_claims = [name for names in userinfo.CLAIMS_BY_SCOPE.values() for name in names]
     return {
         **build_authorization_server_metadata(policy),
@@ -78,7 +78,7 @@ def build_openid_provider_metadata(policy: OAuthPolicy) -> dict[str, object]:
 
 
 def build_protected_resource_metadata(resource: str, *, issuer: str) -> dict[str, object]:
-    """Return the metadata of the protected resource below a URL (RFC 9728 section 2)."""
+    """Return the metadata for the protected resource at a URL (RFC 9728 section 2)."""
     return {
         "resource": resource,
         "authorization_servers": [issuer],

@@ -59,7 +59,7 @@ class IntrospectionEndpoint(
     RECORDS_USE = False
 
     def build_credential_lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
-        """Return the lookup of an access or refresh token.
+        """Return the lookup for an access or refresh token.
 
         The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
         """

@@ -1,4 +1,4 @@
-"""Explanations of the errors of the OAuth endpoints, with remedies for developers."""
+"""Explanations of OAuth endpoint errors, with remedies for developers."""
 
 from dataclasses import dataclass
 

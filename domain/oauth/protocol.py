@@ -1,4 +1,4 @@
-"""Requests and responses of the OAuth endpoints, independent of the web framework."""
+"""Requests to and responses from the OAuth endpoints, independent of the web framework."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -138,7 +138,7 @@ def format_error_description(names: Sequence[str], *, max_length: int = 200) -> 
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 
 
-#: Parameters of an authorization request; a pushed request is stored with only these.
+#: Parameters of an authorization request. A pushed request is stored only with these parameters.
 AUTHORIZATION_PARAMETERS = frozenset(
     {
         "client_id",

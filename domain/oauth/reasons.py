@@ -1,8 +1,8 @@
 """Reasons for rejected requests, with a message for the client and advice for the owner.
 
 The owner of the application may learn more than the client, which may be an attacker. For example,
-only the owner learns that a secret was wrong, and not just that authentication failed. Reasons of a
-single grant are declared in that grant's module.
+only the owner learns that a secret was wrong, and not just that authentication failed. Reasons that
+only one grant has are declared in that grant's module.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class RejectionReason:
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """The sentence of an error description, with the reason behind it."""
+    """The text of an error description, with the reason for the rejection."""
 
     sentence: str
     reason: RejectionReason
@@ -43,15 +43,15 @@ class _RejectionError(OAuth2Error):
 
 
 class RejectedGrantError(_RejectionError, InvalidGrantError):
-    """invalid_grant with a reason for the owner of the application."""
+    """Error invalid_grant with a reason for the owner of the application."""
 
 
 class RejectedParameterError(_RejectionError, InvalidRequestError):
-    """invalid_request with a reason for the owner of the application."""
+    """Error invalid_request with a reason for the owner of the application."""
 
 
 class RejectedClientError(_RejectionError, UnauthorizedClientError):
-    """unauthorized_client with a reason for the owner of the application."""
+    """Error unauthorized_client with a reason for the owner of the application."""
 
 
 CONSENT_EACH_TIME = RejectionReason(
@@ -200,7 +200,7 @@ NOT_IN_ALLOWED_GROUPS = Rejection(
     reason=USER_OUTSIDE_GROUPS,
 )
 
-#: Reasons of errors that all grants and endpoints can return.
+#: Reasons for errors that all grants and endpoints can return.
 SHARED_REASONS = tuple(each for each in [*globals().values()] if isinstance(each, RejectionReason))
 #: Default reasons by error code, for errors without a reason of their own.
 REASONS_BY_ERROR = {

@@ -87,8 +87,8 @@ def parse_client_metadata(
 ) -> ClientMetadata:
     """Return the checked metadata of a client.
 
-    Raise one of the errors of section 3.2.2 if it is invalid. `offered` lists the grant types that
-    clients can register for.
+    Raise one of the errors in section 3.2.2 if the metadata is invalid. `offered` lists the grant
+    types that clients can register for.
     """
     said = {
         name: read(name, body[name])
@@ -442,7 +442,7 @@ def _describe_metadata(application: Application) -> dict[str, object]:
     """Return all current metadata, whether changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != ClientAuthMethod.NONE
-    if has_secret != application.confidential:  # The owner has changed it on a page.
+    if has_secret != application.confidential:  # The owner has changed the client type on a page.
         method = ClientAuthMethod.BASIC if application.confidential else ClientAuthMethod.NONE
         own_words["token_endpoint_auth_method"] = method.value
     return {

@@ -1,4 +1,4 @@
-"""Checks of the scopes that OAuth requests contain."""
+"""Checks the scopes that OAuth requests contain."""
 
 from collections.abc import Iterable
 

@@ -94,7 +94,7 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def _record_rejection(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
-        """Record a rejected request of a known application, except for ordinary polls."""
+        """Record a rejected request that names a known application, except for ordinary polls."""
         if isinstance(error, UnknownGrantTypeError):
             request.named_application_id = find_named_application_id(request, self.context)
         if error.error not in _UNRECORDED_ERROR_CODES:
@@ -102,7 +102,7 @@ class AuthorizationServer(AuthlibServer):
             self._record_for_owner(request.named_application_id, error, name, address)
 
     def record_rejected_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
-        """Record a rejected authorization request of a known application.
+        """Record a rejected authorization request that names a known application.
 
         The IP address is omitted, since the browser may be any visitor's.
         """
@@ -145,7 +145,7 @@ class AuthorizationServer(AuthlibServer):
         return OAuthResponse(status=status, body=body, headers=tuple(headers))
 
     def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> OAuthResponse:
-        """Return an error to the redirect URI if there is one, or else as JSON.
+        """Return an error to the redirect URI if there is a redirect URI, or else as JSON.
 
         Implements RFC 6749 sections 4.1.2.1 and 5.2, and `iss` of RFC 9207.
         """
@@ -170,7 +170,7 @@ _GRANT_ALTERNATIVES = {
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """unsupported_grant_type; the message omits the requested type, which may have any length."""
+    """Error for an unknown grant type, which the message omits, since it may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."

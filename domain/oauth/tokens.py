@@ -1,4 +1,4 @@
-"""Issuing, redeeming and revoking pairs of access and refresh tokens.
+"""Issues, redeems and revokes pairs of access and refresh tokens.
 
 If a client repeats a refresh request within a short time (the replay window), it gets the same new
 pair. Only hashes are stored, so the pair cannot be looked up. Instead, it is derived from the
@@ -203,7 +203,7 @@ def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext
 def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a pair, and return whether it was still valid.
 
-    Only one of several concurrent callers gets True.
+    If several callers run concurrently, only one of them receives True.
     """
     revoked = session.execute(
         update_rows(AccessToken)
@@ -241,7 +241,8 @@ def create_authorization(
 def revoke_authorization(authorization_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a grant and all tokens derived from it (RFC 9700 section 4.14.2).
 
-    Return whether a pair was still valid. Only one of several concurrent callers gets True.
+    Return whether a pair was still valid. If several callers run concurrently, only one of them
+    receives True.
     """
     session.execute(
         update_rows(Authorization)
@@ -287,7 +288,7 @@ _INSERT_PAIR = insert(AccessToken)
 
 
 def _lock_authorization(grant_id: ColumnElement[int]) -> CTE:
-    """Return the CTE that locks a grant, which is empty if the grant is revoked.
+    """Return the CTE that locks a grant; the CTE is empty if the grant is revoked.
 
     A concurrent revocation of the grant either runs first, or waits and finds the new pair.
     """
@@ -342,7 +343,7 @@ _FINISH_DEVICE_REQUEST = (
 
 
 def _build_pair_insert(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
-    """Return the INSERT of a pair for each row of a selection, with some known column values."""
+    """Return the INSERT of a pair for each selected row, with some known column values."""
     values = (
         known.get(name, bindparam(name, type_=_PAIR_TABLE_COLUMNS[name].type))
         for name in _PAIR_COLUMN_NAMES
@@ -390,7 +391,7 @@ class RedemptionLookup:
         """Build the statement of the lookup.
 
         `consume` returns the UPDATE that consumes the credential. `columns` maps columns of the new
-        pair to the columns of the lookup that they are copied from.
+        pair to the lookup's columns from which they are copied.
         """
 
         def write(met: CTE) -> CTE:

@@ -258,7 +258,7 @@ _GROUP_QUERY = select(Group).where(Group.path_key == _PATH_KEY, Group.deleted_at
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project at a full path.
+    """Return the project at the given full path.
 
     Raise NotFoundError if there is no such project, or if the viewer may not see it. Raise
     MovedError for a former path of a project that the viewer may see.
@@ -275,7 +275,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
 
 
 def resolve_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project at a full path, which may be a former path."""
+    """Return the project at the given full path, which may be a former path."""
     try:
         return get_project(path, viewer, session=session)
     except MovedError as moved:
@@ -283,7 +283,7 @@ def resolve_project(path: str, viewer: Viewer, *, session: Session) -> ProjectVi
 
 
 def resolve_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return the group at a full path, which may be a former path."""
+    """Return the group at the given full path, which may be a former path."""
     try:
         return get_group(path, viewer, session=session)
     except MovedError as moved:
@@ -298,7 +298,7 @@ def build_namespace(row: Group | Project) -> Namespace:
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return the group at a full path, without its subgroups and projects.
+    """Return the group at the given full path, without its subgroups and projects.
 
     Raise NotFoundError if there is no such group, or if the viewer can see neither the group nor
     one of its projects. Raise MovedError for a former path of a group that the viewer may see.

@@ -76,7 +76,7 @@ class Maintainer:
 def find_maintainers(
     group_id: int | None, project_id: int | None, *, session: Session, today: date
 ) -> tuple[str, tuple[Maintainer, ...]]:
-    """Return a namespace's path and the people who may manage it, including inherited roles."""
+    """Return a namespace's path, and the people who may manage it by direct or inherited role."""
     table = Group if group_id is not None else Project
     path = session.scalar(select(table.path).where(table.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER

@@ -192,7 +192,7 @@ class NamespaceDetails:
 
 
 def check_path_valid(path: str, *, reserved: frozenset[str]) -> None:
-    """Check that a group or project can have a path.
+    """Check that a path is valid for a group or project.
 
     Raise InvalidError if not.
     """
@@ -248,7 +248,7 @@ def build_former_path_error(path: str) -> TakenError:
 
 
 def lock_parent_group(path: str, *, session: Session) -> Group:
-    """Lock and return the group at a full path.
+    """Lock and return the group at the given full path.
 
     Neither the group nor an ancestor group can be deleted before the caller commits. Raise
     NotFoundError if there is no group at this path.

@@ -104,7 +104,7 @@ def create_group(work: UnitOfWork, new: NewGroup) -> Group:
     The caller becomes the owner of a new group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError without the required role.
+    unknown group. Raise ForbiddenError if the caller lacks the required role.
     """
     segment, above = validate_segment(new.path), _get_parent_group(work, new.parent_id)
     made = creation.create_group(
@@ -145,8 +145,9 @@ def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) 
     The caller must be a maintainer of the other group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if the group
-    would have no owner, or if a policy or route depends on a group that it leaves.
+    unknown group. Raise ForbiddenError if the caller lacks the required role. Raise ConflictError
+    if the group would have no owner, or if a policy or route depends on a group that is no longer
+    an ancestor.
     """
     above = _get_parent_group(work, transfer.group_id)
     prepare_transfer(work, group, above.path if above else None)

@@ -90,8 +90,8 @@ def change_invitation(
 ) -> Invitation:
     """Change the role or the expiry date of an invitation.
 
-    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
-    role, and InvalidError for an invalid role or date.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError if the caller lacks the
+    required role, and InvalidError for an invalid role or date.
     """
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
     found = _get_pending(work, _is_for_address(holder.namespace, email))
@@ -112,8 +112,8 @@ def change_invitation(
 def revoke_invitation(work: UnitOfWork, holder: ProjectOrGroup, email: str) -> Invitation:
     """Revoke an invitation.
 
-    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
-    role.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError if the caller lacks the
+    required role.
     """
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
     found = _get_pending(work, _is_for_address(holder.namespace, email))
@@ -170,7 +170,7 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
 def _invite_address(
     work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> str:
-    """Invite an email address; return the reason if that fails, or else an empty string."""
+    """Invite an email address; return an empty string, or the reason if that fails."""
     if work.actor.is_admin and _try_add_member(work, namespace, email, new_invitations):
         return ""
     if not work.policy(AccountMessageBuilder).has_mail_server:
@@ -240,8 +240,8 @@ def _store_invitation(
 ) -> Invitation:
     """Store an invitation.
 
-    Raise InvalidError for an invalid value, ForbiddenError without the required role, and
-    ConflictError if the address was already invited.
+    Raise InvalidError for an invalid value, ForbiddenError if the actor lacks the required role,
+    and ConflictError if the address was already invited.
     """
     giver = lock_members(namespace, get_viewer(work), session=work.session)
     check_grantable(new_invitations.access_level, giver)

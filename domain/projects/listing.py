@@ -68,8 +68,8 @@ _MAX_SUBGROUPS = 100
 def build_last_activity(viewer: Viewer) -> ColumnElement[datetime]:
     """Return the time of a project's latest activity that the viewer may see.
 
-    Activities are the creation, pushes, releases, deployments, images and alerts. For example, the
-    time of the latest alert counts only for viewers who may see alerts.
+    Activities are the project's creation, pushes, releases, deployments, images and alerts. For
+    example, the time of the latest alert counts only for viewers who may see alerts.
     """
     reads_code = _has_ability(Ability.READ_CODE, viewer)
     return latest(
@@ -154,12 +154,12 @@ _PROJECT_ORDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFilter:
-    """The filters of a list of projects."""
+    """The filters for a list of projects."""
 
     #: Id of the group that contains the projects. `with_subgroups` includes its subgroups.
     group_id: int | None = None
     with_subgroups: bool = False
-    #: Minimum role that the viewer has as a member.
+    #: Minimum role that the viewer must have as a member.
     least: Role | None = None
     #: Id of a user with the Owner role in the projects, direct or inherited.
     owner_id: int | None = None
@@ -177,14 +177,14 @@ class ProjectFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFilter:
-    """The filters of a list of groups."""
+    """The filters for a list of groups."""
 
     #: Id of the parent group.
     parent_id: int | None = None
     #: Id of an ancestor group at any level.
     below_id: int | None = None
     is_top_level: bool = False
-    #: Minimum role that the viewer has as a member.
+    #: Minimum role that the viewer must have as a member.
     least: Role | None = None
     search: str = ""
     without: tuple[int, ...] = ()
@@ -306,7 +306,8 @@ def _build_project_conditions(
 def _build_ownership_condition(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for the projects that a user owns.
 
-    Only projects in which the viewer has a role match, since others do not show their owners.
+    Only projects in which the viewer has a role match, since other projects do not show their
+    owners.
     """
     owner = replace(viewer, user_id=owner_id, is_admin=False)
     owned = has_role_in_project(owner, Role.OWNER)
@@ -334,7 +335,7 @@ def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FB
 def _search_projects(statement: Select[Project], project_filter: ProjectFilter) -> Select[Project]:
     """Search in the names of projects and in the last segments of their paths.
 
-    With `searches_groups`, search in the whole paths.
+    If `searches_groups` is true, search in the entire paths.
     """
     word = fold_text(project_filter.search)
     if project_filter.searches_groups:
@@ -471,7 +472,7 @@ def _find_visibilities(group_ids: Sequence[int], *, session: Session) -> dict[in
 
 
 def _select_highest_visibility() -> ColumnElement[str]:
-    """Select the visibility of a group's most visible project, or `private` without projects."""
+    """Select the highest visibility of a group's projects; `private` for an empty group."""
     holds_public, holds_internal = (
         exists().where(
             Project.group_id == Group.id,

@@ -60,8 +60,8 @@ def add_members(work: UnitOfWork, holder: ProjectOrGroup, new: NewMembers) -> Me
 
     If a single member is added, the response contains the member.
 
-    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
-    InvalidError for an invalid value. Raise ConflictError if a user is already a member.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError if the caller lacks the required
+    role, and InvalidError for an invalid value. Raise ConflictError if a user is already a member.
     """
     ids = (members.get_username(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
@@ -78,8 +78,8 @@ def change_member(
 ) -> Member:
     """Change the role or the expiry date of a member.
 
-    Raise NotFoundError if the user is not a direct member. Raise ForbiddenError without the
-    required role, and InvalidError for an invalid value.
+    Raise NotFoundError if the user is not a direct member. Raise ForbiddenError if the caller lacks
+    the required role, and InvalidError for an invalid value.
     """
     member, role = _get_direct_member(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:
@@ -104,7 +104,7 @@ def change_member(
 def assign_custom_role(
     work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleGift
 ) -> Member:
-    """Assign a custom role to a member, or remove the custom role with the id 0."""
+    """Assign a custom role to a member, or remove the custom role if the id is 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 

@@ -31,7 +31,7 @@ _MAX_CANDIDATES, _MAX_CONSIDERED = 200, 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class MemberFilter:
-    """The filters of a list of members."""
+    """The filters for a list of members."""
 
     #: Text to search for in names and usernames.
     search: str = ""
@@ -50,7 +50,7 @@ def list_members(
     session: Session,
     today: date,
 ) -> PageResult[MemberView]:
-    """Return a page of the direct and inherited members, each of them once.
+    """Return a page of the direct and inherited members, without duplicates.
 
     With the order `role`, members with the highest role are listed first, and members with the same
     role are sorted by username. Each member has the highest of the member's roles. A lower direct
@@ -88,7 +88,7 @@ def find_effective_member(
     today: date,
     viewer_id: int | None = None,
 ) -> MemberView | None:
-    """Return the direct or inherited member with a user id, or None."""
+    """Return the direct or inherited member with the given user id, or None."""
     if user_id > MAX_ID:
         return None
     groups = _find_member_sources(namespace, session=session, today=today)

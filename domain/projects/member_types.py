@@ -45,7 +45,7 @@ RoleParameter = Annotated[Role, BeforeValidator(_parse_role)]
 
 
 class NewMemberRole(Body):
-    """A new member role."""
+    """Request body that creates a custom role."""
 
     name: RequiredText
     description: Text = ""
@@ -54,10 +54,10 @@ class NewMemberRole(Body):
     base_access_level: RoleParameter
     read_code: bool = False
     read_alerts: bool = False
-    #: Permission to handle alerts. Includes read_alerts.
+    #: Permission to handle alerts, which includes `read_alerts`.
     admin_alerts: bool = False
     read_environments: bool = False
-    #: Permission to manage environments. Includes read_environments.
+    #: Permission to manage environments, which includes `read_environments`.
     admin_environments: bool = False
     admin_integrations: bool = False
 
@@ -104,7 +104,7 @@ Ids = Annotated[tuple[Id, ...], BeforeValidator(_parse_ids), Field(max_length=_M
 
 
 class MemberQuery(OffsetQuery, GitLabQuery):
-    """Filters of a list of members."""
+    """Filters for a list of members."""
 
     #: Text to search for in names and usernames.
     query: Annotated[Search, Option("--search")] = ""
@@ -182,7 +182,7 @@ class AddedMembers(Resource):
 
 
 class InvitationQuery(OffsetQuery, GitLabQuery):
-    """Filters of a list of pending invitations."""
+    """Filters for a list of pending invitations."""
 
     #: Text to search for in email addresses.
     query: Search = ""
@@ -226,7 +226,7 @@ class InvitationResult(Resource):
 
 
 class Invitation(Resource):
-    """A pending invitation."""
+    """A pending email invitation to a group or project."""
 
     id: int
     invite_email: str

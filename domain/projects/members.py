@@ -38,9 +38,9 @@ def add_member(
 ) -> UserView:
     """Add a user without a direct role as a member.
 
-    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
-    InvalidError for an invalid value. Raise ConflictError for an existing member, since only
-    `change_role` changes the role of a member.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError if the viewer lacks the required
+    role, and InvalidError for an invalid value. Raise ConflictError for an existing member, since
+    only `change_role` changes the role of a member.
     """
     giver = lock_members(namespace, viewer, session=session)
     _check_login_allowed(login, viewer)
@@ -134,8 +134,8 @@ def change_expiry_date(
 ) -> None:
     """Change the expiry date of a member's role; None removes the expiry date.
 
-    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
-    Raise InvalidError for bots and for the last owner of a group.
+    Raise NotFoundError if there is no such member, and ForbiddenError if the actor lacks the
+    required role. Raise InvalidError for bots and for the last owner of a group.
     """
     session, viewer = work.session, get_viewer(work)
     giver = lock_members(namespace, viewer, session=session)
@@ -163,8 +163,8 @@ def change_role(
     """Change a member's role and return the previous role.
 
     Neither the previous nor the new role may exceed the viewer's own role. Raise NotFoundError if
-    there is no such member, and ForbiddenError without the required role. Raise InvalidError for
-    bots and for the last owner of a group.
+    there is no such member, and ForbiddenError if the viewer lacks the required role. Raise
+    InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -183,8 +183,9 @@ def set_member_role(
 ) -> None:
     """Set or remove the custom role of a member.
 
-    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
-    Raise InvalidError for bots, and if the base role of the custom role is not the member's role.
+    Raise NotFoundError if there is no such member, and ForbiddenError if the actor lacks the
+    required role. Raise InvalidError for bots, and if the base role of the custom role is not the
+    member's role.
     """
     session = work.session
     giver = lock_members(namespace, get_viewer(work), session=session)
@@ -197,8 +198,8 @@ def remove_member(
 ) -> None:
     """Remove a member other than the last owner of a group.
 
-    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
-    Raise InvalidError for bots and for the last owner of a group.
+    Raise NotFoundError if there is no such member, and ForbiddenError if the viewer lacks the
+    required role. Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -319,7 +320,8 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
                 [fold_text(each) for each in (*list_ancestor_paths(group_path), group_path)]
             ),
             Member.role == int(Role.OWNER),
-            # When the role of an owner with an expiry date ends, the group would have no owner.
+            # Owners with an expiry date do not count, since the group would have no owner after
+            # that date.
             Member.expires_at.is_(None),
             other,
             IS_ACTIVE_HUMAN,
@@ -329,7 +331,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
 
 
 def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the paths of the groups whose only owner is a user.
+    """Return the paths of the groups whose only owner is the given user.
 
     The members of the groups stay locked until the caller commits.
     """

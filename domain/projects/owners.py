@@ -33,7 +33,7 @@ Row = TypeVar("Row", bound=OwnedRow)
 
 
 def build_owner_columns(holder: ProjectOrGroup) -> Mapping[str, int]:
-    """Return the name and value of the column that makes a project or group own a new row."""
+    """Return the name and value of the column that stores the owner of a new row."""
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 

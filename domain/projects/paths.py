@@ -79,7 +79,7 @@ class FormerPathView:
 
 
 def find_by_former_path(table: type[_PathRow], path: str, *, session: Session) -> _PathRow | None:
-    """Return the group or project with a former path, or None."""
+    """Return the group or project with the given former path, or None."""
     return session.scalar(
         select(table)
         .join(FormerPath, _OWNER_COLUMNS[table] == table.id)

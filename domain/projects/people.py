@@ -19,7 +19,7 @@ from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import Group, Member, Project, User
 from models.folding import build_search_text, fold_text
 
-#: Maximum number of words of a search.
+#: Maximum number of words in a search.
 _MAX_SEARCH_WORDS = 10
 
 
@@ -52,7 +52,7 @@ class OtherNamespaces(NamedTuple):
 
     @classmethod
     def from_memberships(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
-        """Return the namespaces of memberships."""
+        """Return the namespaces of the given memberships."""
         paths = frozenset(each.path for each in memberships)
         return cls(paths, paths | {above for path in paths for above in list_ancestor_paths(path)})
 
@@ -82,7 +82,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     Raise NotFoundError for other users, with a message that does not reveal whether the account
     exists.
     """
-    wanted = fold_text(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
+    wanted = fold_text(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL characters.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
     message = "User not found, or you do not share a group or project with this user."
     if user is None:

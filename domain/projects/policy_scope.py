@@ -1,4 +1,4 @@
-"""Selects the projects with an escalation policy, whose alerts escalations follow.
+"""Selects the projects with an escalation policy, since escalations follow their alerts.
 
 The policy can be owned by the project or inherited from a group. Database triggers queue changes to
 a project's alerts for escalations as long as the project has an `AlertFollower` row. The rows are

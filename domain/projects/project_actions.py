@@ -98,7 +98,7 @@ def record_path_released(work: UnitOfWork, namespace: Namespace, path: str) -> N
 def record_namespace_deleted(
     work: UnitOfWork, namespace: Namespace, *, projects: int | None = None
 ) -> None:
-    """Record a deleted project, or a deleted group with its number of projects."""
+    """Record the deletion of a project, or of a group with the number of its projects."""
     details = {} if projects is None else {"projects": projects}
     kind = _EVENT_KINDS[namespace.resource_type][2]
     work.record_audit_event(
@@ -131,7 +131,7 @@ def create_project(work: UnitOfWork, new: NewProject) -> Project:
     """Create a project in a group or in the caller's personal namespace.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError without the required role.
+    unknown group. Raise ForbiddenError if the caller lacks the required role.
     """
     holder = _get_target_group_path(work, new.namespace_id)
     segment = validate_segment(new.path) if new.path else _derive_segment(new.name)
@@ -175,8 +175,8 @@ def transfer_project(work: UnitOfWork, project: ProjectView, transfer: ProjectTr
     The caller must be a maintainer of the other group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if a policy
-    or route depends on a group that the project leaves.
+    unknown group. Raise ForbiddenError if the caller lacks the required role. Raise ConflictError
+    if a policy or route depends on a group that the project leaves.
     """
     holder = _get_target_group_path(work, transfer.namespace)
     prepare_transfer(work, project, holder)
@@ -260,9 +260,9 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
     """Return the path of the group that will contain a project.
 
     The actor must be a maintainer of the group. Without a reference, or with the actor's own
-    username, it is the personal namespace of the actor. Raise NotFoundError for an unknown
-    group, and ForbiddenError without the required role. Raise InvalidError if the actor would need
-    a personal namespace, but is not a person.
+    username, the group is the actor's personal namespace. Raise NotFoundError for an unknown group,
+    and ForbiddenError if the actor lacks the required role. Raise InvalidError if the actor would
+    need a personal namespace, but is not a person.
     """
     if reference is None:
         return _get_or_create_own_namespace(work)
@@ -274,9 +274,10 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
 
 
 def get_maintained_group(work: UnitOfWork, reference: int | str) -> GroupView:
-    """Return the group with an id or path, of which the actor must be a maintainer.
+    """Return the group with the given id or path; the actor must be a maintainer of the group.
 
-    Raise NotFoundError for an unknown group, and ForbiddenError without the required role.
+    Raise NotFoundError for an unknown group, and ForbiddenError if the actor lacks the required
+    role.
     """
     return _get_maintained_group_at(work, find_group_path(str(reference), session=work.session))
 
@@ -292,8 +293,8 @@ def find_transfer_destination(work: UnitOfWork, holder: ProjectOrGroup, path: st
 
     Return None if a group is transferred to the top level. The actor must be a maintainer of the
     destination. A project can also be transferred to the actor's personal namespace. Raise
-    NotFoundError for an unknown group, and ForbiddenError without the required role. Raise
-    InvalidError for the empty path of a project, or for the current group.
+    NotFoundError for an unknown group, and ForbiddenError if the actor lacks the required role.
+    Raise InvalidError for an empty path if a project is transferred, or for the current group.
     """
     namespace = holder.namespace
     if not path and holder.is_group:

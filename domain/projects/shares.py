@@ -49,8 +49,8 @@ def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Shar
 
     The caller must be a member of the group.
 
-    Raise NotFoundError for an unknown group. Raise ForbiddenError without the required role, and
-    InvalidError for an invalid value.
+    Raise NotFoundError for an unknown group. Raise ForbiddenError if the caller lacks the required
+    role, and InvalidError for an invalid value.
     """
     session, viewer = work.session, get_viewer(work)
     giver = lock_members(project.namespace, viewer, session=session)
@@ -79,7 +79,8 @@ def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Shar
 def unshare_project(work: UnitOfWork, project: ProjectView, group_id: int) -> None:
     """Stop sharing a project with a group.
 
-    Raise NotFoundError if there is no such share, and ForbiddenError without the required role.
+    Raise NotFoundError if there is no such share, and ForbiddenError if the caller lacks the
+    required role.
     """
     giver = lock_members(project.namespace, get_viewer(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)

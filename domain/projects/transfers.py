@@ -92,7 +92,7 @@ def rename_group(work: UnitOfWork, group_id: int, segment: str) -> ColumnChanges
 
 
 def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> None:
-    """Rename the personal namespace of a user, if there is one, to a new username.
+    """Change the path of a user's personal namespace, if there is one, to a new username.
 
     Raise InvalidError if the name is reserved for URLs of the service, and TakenError for a path in
     use.
@@ -304,7 +304,7 @@ class ChangedRole:
 class TransferEffects:
     """The effects of a transfer on the members and images of a group or project."""
 
-    #: First changed roles, ordered by username. Lowered roles come first.
+    #: First changed roles: lowered roles, then other roles, each ordered by username.
     roles: tuple[ChangedRole, ...]
     role_count: int
     #: Number of repositories in the container registry, whose names do not change.

@@ -37,7 +37,7 @@ Description = Annotated[Text, Field(max_length=MAX_DESCRIPTION_LENGTH)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
 _GITLAB_ONLY_LEVELS = {5: Role.GUEST, 25: Role.DEVELOPER}
-#: Access level of a feature of a project, which applies in addition to the role and visibility.
+#: Access level of a project feature, which applies in addition to the role and visibility.
 Level = Literal["disabled", "private", "enabled"]
 
 
@@ -68,7 +68,7 @@ MAX_GRACE_HOURS = 8_760
 
 
 class GroupQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of groups."""
+    """Filters for a list of groups."""
 
     #: Text to search for in names and paths.
     search: Search = ""
@@ -117,7 +117,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
 
 
 class NamespaceQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of the caller's groups and personal namespaces."""
+    """Filters for a list of the caller's groups and personal namespaces."""
 
     #: Text to search for in names and paths.
     search: Search = ""
@@ -168,7 +168,7 @@ class GroupTransfer(Body):
 
 
 class TransferQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of possible destinations for a transfer."""
+    """Filters for a list of possible destinations for a transfer."""
 
     #: Text to search for in names and paths.
     search: Search = ""
@@ -181,7 +181,7 @@ class TransferQuery(PagedQuery, GitLabQuery):
 
 
 class Group(Resource):
-    """A group."""
+    """A group, which can contain projects and subgroups."""
 
     id: int
     name: str
@@ -208,7 +208,7 @@ class Accepted(Resource):
 
 
 class ProjectQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of projects."""
+    """Filters for a list of projects."""
 
     #: Text to search for in names and in the last segments of paths.
     search: Search = ""
@@ -220,7 +220,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     archived: bool | None = None
     #: True to omit archived projects, false to list only archived projects.
     active: bool | None = None
-    #: True to search also in the paths of the groups that contain the projects.
+    #: True to also search the paths of the groups that contain the projects.
     search_namespaces: bool = False
     #: True to return only the basic fields of each project.
     simple: bool = False
@@ -292,7 +292,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
 
 
 class GroupProjectQuery(ProjectQuery):
-    """Filters of a list of a group's projects."""
+    """Filters for a list of a group's projects."""
 
     include_subgroups: bool = False
     include_ancestor_groups: WithoutEffect = ""
@@ -300,7 +300,7 @@ class GroupProjectQuery(ProjectQuery):
 
 
 class _ProjectSettings(Body):
-    """Access levels of the features of a project."""
+    """Access levels of a project's features."""
 
     releases_access_level: Level | None = None
     #: Access to environments and deployments.
@@ -404,7 +404,7 @@ def _build_detail_field() -> Any:
 
 
 def _build_removed_field(release: str, meaning: str) -> Any:
-    """Return a deprecated field, which responses no longer contain from a release on."""
+    """Return a deprecated field, which responses no longer contain from `release` on."""
     return Field(
         default=None,
         exclude_if=_is_absent,
@@ -531,7 +531,7 @@ def _build_group(work: UnitOfWork, group_details: GroupDetails) -> Group:
 def _build_project(
     work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
 ) -> Project:
-    """Return a project with all fields, including fields that a release removes."""
+    """Return a project with all fields, including fields that a later release removes."""
     project = details.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()

@@ -103,7 +103,7 @@ class _NamespaceView:
 
     @property
     def can_edit(self) -> bool:
-        """True if the viewer may change settings that archived projects do not allow to change."""
+        """True if the viewer may change settings that cannot be changed in archived projects."""
         return self.can_maintain and not self.is_archived
 
     @property
@@ -165,12 +165,12 @@ class ProjectView(_NamespaceView):
 
     @property
     def can_report(self) -> bool:
-        """True if the viewer has the role to see images of a private project."""
+        """True if the viewer has the role that is required to see images of a private project."""
         return self.has_role(Role.REPORTER)
 
     @property
     def can_develop(self) -> bool:
-        """True if the viewer has the role to see and change alerts and environments."""
+        """True if the viewer's role is sufficient to see and change alerts and environments."""
         return self.has_role(Role.DEVELOPER)
 
     def get_access_level(self, feature: Feature) -> AccessLevel:
@@ -302,7 +302,7 @@ class MemberView:
 
     @property
     def own_role_name(self) -> str:
-        """Name of the direct role, or an empty string without a direct role."""
+        """Name of the direct role, or an empty string if there is no direct role."""
         return _format_role_name(self.own_role, self.own_custom_role) if self.own_role else ""
 
 

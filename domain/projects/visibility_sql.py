@@ -53,7 +53,7 @@ def select_groups_with_role(viewer: Viewer, minimum_role: Role = Role.GUEST) -> 
 
 
 def is_share_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
-    """Return the condition for shares of projects that have not ended."""
+    """Return the condition for project shares that have not ended."""
     return or_(ProjectShare.expires_at.is_(None), ProjectShare.expires_at > today)
 
 

@@ -30,7 +30,7 @@ class InvalidRegistryCredentialsError(DomainError):
 
 @dataclass(frozen=True, kw_only=True)
 class Requester:
-    """The viewer of a token request, who may be anonymous, and the scopes of the access token."""
+    """The viewer who requests a registry token, and the scopes of the viewer's access token."""
 
     viewer: Viewer
     token_scopes: frozenset[str] = frozenset()
@@ -45,14 +45,15 @@ class RequestedScope:
     actions: tuple[str, ...]
 
     def build_access_claim(self, actions: Iterable[str]) -> dict[str, object]:
-        """Return an entry for the claim `access` with the allowed actions."""
+        """Return an entry for the `access` claim with the allowed actions."""
         return {"type": self.resource_type, "name": self.name, "actions": sorted(actions)}
 
 
 def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
     """Return the scopes in `scope` parameters, each of which may contain several scopes.
 
-    They are separated by spaces. Raise InvalidError for a malformed scope, and for too many scopes.
+    The scopes in a parameter are separated by spaces. Raise InvalidError if a scope is malformed,
+    or if there are too many scopes.
     """
     words = [word for text in texts for word in text.split(" ") if word]
     if len(words) > _MAX_SCOPES:
@@ -62,7 +63,7 @@ def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
 
 
 def _parse_scope(word: str) -> RequestedScope:
-    # The name may contain a colon before the port of a host.
+    # The name may contain another colon, before the port of a host.
     kind, colon, rest = word.partition(":")
     name, last_colon, actions = rest.rpartition(":")
     if not (kind and colon and name and last_colon) or len(word) > _MAX_SCOPE_LENGTH:
@@ -75,7 +76,7 @@ def _parse_scope(word: str) -> RequestedScope:
 def find_allowed_access(
     scopes: Iterable[RequestedScope], requester: Requester, *, session: Session
 ) -> list[dict[str, object]]:
-    """Return the claim `access` of a token: requested resources with the allowed actions.
+    """Return the `access` claim of a token: the requested resources with the allowed actions.
 
     Resources without allowed actions are left out.
     """
@@ -96,7 +97,7 @@ def _find_granted_actions(
 
 
 def find_repository_actions(name: str, requester: Requester, *, session: Session) -> set[str]:
-    """Return all actions that a requester may perform in a repository."""
+    """Return all actions that a requester may perform on a repository."""
     project = find_repository_project(name, session=session)
     if project is None or belongs_to_deleted_project(name, session=session):
         return set()
@@ -108,7 +109,7 @@ def find_repository_actions(name: str, requester: Requester, *, session: Session
 
 
 def find_project_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[str]:
-    """Return the actions that a role and the scopes of a token allow in a visible project.
+    """Return the actions that a role and token scopes allow in a visible project.
 
     Pulling from a public project needs no scope, because it is allowed without a token. An archived
     project is read-only.

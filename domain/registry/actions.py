@@ -37,7 +37,8 @@ from domain.registry.types import (
     TagRemovalBody,
 )
 
-#: Timeout of the registry in seconds, which is shorter than the timeout of requests.
+#: Timeout for calls to the registry in seconds. It is shorter than the timeout for requests to this
+#: service.
 _REGISTRY_TIMEOUT_SECONDS = 15
 
 
@@ -65,8 +66,8 @@ def show_repository(
 ) -> RegistryRepository:
     """Show a registry repository.
 
-    Raise NotFoundError if it does not exist. Raise ForbiddenError without the Reporter role in its
-    project.
+    Raise NotFoundError if it does not exist. Raise ForbiddenError if the viewer lacks the Reporter
+    role in its project.
     """
     repository = get_repository(repository_id, session=work.session)
     try:
@@ -102,7 +103,7 @@ def show_tag(
 def delete_tag(
     work: UnitOfWork, project: ProjectView, repository_id: int, tag_name: str
 ) -> RegistryTag:
-    """Delete a tag of a registry repository.
+    """Delete a tag from a registry repository.
 
     The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
     does not exist. Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
@@ -115,7 +116,7 @@ def delete_tag(
     with open_registry(
         policy, session=session, keyring=work.policy(Keyring), now=work.now
     ) as client:
-        release_locks(session)  # The following request may be slow.
+        release_locks(session)  # The next request may be slow.
         try:
             run_with_deadline(
                 _REGISTRY_TIMEOUT_SECONDS,
@@ -138,7 +139,7 @@ def delete_tag(
 def delete_tags(
     work: UnitOfWork, project: ProjectView, repository_id: int, which: TagRemovalBody
 ) -> None:
-    """Delete the matching tags of a registry repository, in the background.
+    """Delete the matching tags from a registry repository, in the background.
 
     Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
     malformed.

@@ -29,7 +29,7 @@ from domain.registry.tokens import TokenPolicy, sign_token
 #: Timeouts in seconds. A web page may wait for both, and requests time out after half a minute.
 _TIMEOUT = Timeout(connect=3, read=7)
 _MAX_RESPONSE_BYTES = 1024 * 1024
-#: Maximum number of pages in a list of tags, which is far more than a repository has.
+#: Maximum number of pages in a tag list, which is far more than any repository needs.
 _MAX_TAG_PAGES = 1_000
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -76,10 +76,10 @@ class RegistryAddress:
 
 
 class RegistryClient:
-    """A client of one registry, which must be closed after use."""
+    """A client for one registry. Close the client after use."""
 
     def __init__(self, address: RegistryAddress) -> None:
-        """Store the address; the first request connects."""
+        """Store the address; the connection is opened by the first request."""
         self._address = address
         self._pool = PoolManager(timeout=_TIMEOUT, retries=False, ssl_context=address.tls)
 
@@ -174,7 +174,7 @@ class RegistryClient:
         _check_status(begun, _ACCEPTED)
         digest = _compute_digest(content)
         location = urljoin(self._build_url(repository, ""), begun.headers.get("Location", ""))
-        # Only path and query are used, because the registry may return a different host.
+        # Only the path and query are used, because the registry may return a different host.
         path = location.partition("://")[2].partition("/")[2]
         joint = "&" if "?" in path else "?"
         headers = {"Content-Type": "application/octet-stream"}
@@ -268,7 +268,7 @@ class RegistryPolicy:
 
     #: Host at the start of image names. None if no registry is configured.
     host: str | None
-    #: URL of the registry for requests of this service. Empty if no registry is configured.
+    #: URL of the registry for requests from this service. Empty if no registry is configured.
     api_url: str
     tokens: TokenPolicy
     trusted_ca_file: Path | None = None
@@ -277,7 +277,7 @@ class RegistryPolicy:
 def open_registry(
     policy: RegistryPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> RegistryClient:
-    """Return a client of the registry, which the caller must close.
+    """Return a registry client, which the caller must close.
 
     The transaction must allow writes, because the first call creates a key. Raise
     RegistryUnavailableError if no registry is configured.

@@ -35,8 +35,8 @@ from domain.registry.repositories import (
 )
 from models import RegistryManifest, RegistryRepository, RegistryTag
 
-#: Maximum size of a body in bytes. An event has less than 2 KiB, and the registry sends events one
-#: at a time.
+#: Maximum size of a body in bytes. An event is smaller than 2 KiB, and the registry sends events
+#: one at a time.
 MAX_BODY_BYTES = 1024 * 1024
 MAX_EVENTS = 200
 _MAX_MEDIA_TYPE_LENGTH = 255
@@ -81,7 +81,7 @@ class RegistryChange(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryEvent:
-    """A change in the registry, with its time by the registry's clock."""
+    """A change in the registry, with its time according to the registry's clock."""
 
     change: RegistryChange
     repository: str
@@ -96,7 +96,7 @@ class RegistryEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """The relevant events of a notification, and the number of skipped events."""
+    """The relevant events in a notification, and the number of skipped events."""
 
     events: tuple[RegistryEvent, ...]
     left_out: int
@@ -175,7 +175,7 @@ def _parse_deletion(event: Mapping[str, Any], target: Mapping[str, object]) -> R
 
 
 def _get_valid_text(target: Mapping[str, object], name: str) -> str | None:
-    """Return a string in the target: empty if it is missing, or None if it is malformed."""
+    """Return a string from the target: empty if it is missing, or None if it is malformed."""
     value = target.get(name) or ""
     if not isinstance(value, str):
         return None
@@ -225,7 +225,7 @@ def store_events(
 def _get_or_create_repository_id(
     event: RegistryEvent, session: Session, now: datetime
 ) -> int | None:
-    """Return the id of an event's repository, creating it if needed, or None without a project."""
+    """Return the id of an event's repository, creating it if needed; None if it has no project."""
     project = find_repository_project(event.repository, session=session)
     if project is None:
         return None
@@ -260,7 +260,7 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
     insert = insert_into(table, session=session).values(
         repository_id=repository_id, digest=event.digest, **about
     )
-    # The content with a digest never changes, so stored values stay correct.
+    # The content for a given digest never changes, so stored values stay correct.
     known = {
         name: func.coalesce(getattr(insert.excluded, name), getattr(table, name)) for name in about
     }

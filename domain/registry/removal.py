@@ -24,7 +24,7 @@ from models import RegistryManifest, RegistryRemoval, RegistryRepository, Regist
 #: Tag that no rule removes, as clients of the API expect.
 _PROTECTED_TAG = "latest"
 MAX_REGEX_LENGTH = 255
-#: Memory limit of regular expressions in bytes. RE2 always takes linear time.
+#: Memory limit for regular expressions in bytes. RE2 always takes linear time.
 _MAX_REGEX_MEMORY_BYTES = 1_000_000
 _AGE_PATTERN = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
 _HOURS_PER_UNIT = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
@@ -32,7 +32,7 @@ _HOURS_PER_UNIT = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _CLAIM_DURATION = timedelta(minutes=10)
 _FIRST_RETRY_DELAY, MAX_RETRY_DELAY = timedelta(minutes=1), timedelta(hours=1)
 _MAX_FAILURE_LENGTH = 255
-#: Maximum number of waiting removals of one repository.
+#: Maximum number of waiting removals for one repository.
 _MAX_WAITING_REMOVALS = 20
 
 
@@ -176,7 +176,7 @@ def remove_tag_in_registry(
 
 
 def store_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
-    """Store that a tag was removed, unless it was pushed again."""
+    """Record the removal of a tag, unless the tag was pushed again."""
     session.execute(
         update_rows(RegistryTag)
         .where(
@@ -271,7 +271,7 @@ def remove_tags(
     now: datetime,
     pace: RemovalPace,
 ) -> bool:
-    """Remove the tags that match a rule one by one; return False if time is up."""
+    """Remove matching tags one by one; return False if time is up."""
     existing = list_all_tags(repository, session=session)
     pace.between()
     for each in _plan_removals(rule.select_removed_tags(existing, now=now), existing):

@@ -1,6 +1,6 @@
 """Repositories and tags in the registry, as reported by its notifications.
 
-The name of a repository is its project's full path in lower case, or starts with this path and a
+The name of a repository is its project's full path in lowercase, or starts with that path and a
 slash.
 """
 
@@ -26,7 +26,7 @@ from models import (
 )
 from models.folding import fold_text
 
-#: Patterns of Docker's registry (github.com/distribution/reference).
+#: Patterns from Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
 _NAME_PATTERN = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
 TAG_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -117,9 +117,9 @@ class RepositoryView:
 
     @property
     def name(self) -> str:
-        """Return the part of the name below the project's path, or an empty string.
+        """The part of the name below the project's path, or an empty string.
 
-        Return the full name if it starts with a previous path of the project.
+        If the name starts with a previous path of the project, it is the full name.
         """
         root = self.project_path.lower()
         if self.path != root and not self.path.startswith(f"{root}/"):
@@ -142,17 +142,17 @@ class TagView:
 
     @property
     def created_at(self) -> datetime:
-        """Return the time of the push, which clients treat as the time of creation."""
+        """The time of the push, which clients treat as the time of creation."""
         return self.pushed_at
 
     @property
     def revision(self) -> str | None:
-        """Return the configuration's digest in hexadecimal, which clients use as the image's id."""
+        """The configuration's digest in hexadecimal, which clients use as the image's id."""
         return self.config_digest.partition(":")[2] if self.config_digest else None
 
     @property
     def short_revision(self) -> str | None:
-        """Return the first digits of the revision."""
+        """The first digits of the revision."""
         return self.revision[:_SHORT_REVISION_LENGTH] if self.revision else None
 
 
@@ -169,7 +169,7 @@ def _is_repository_present() -> ColumnElement[bool]:
 
 
 def _is_tag_present() -> ColumnElement[bool]:
-    """Return the condition for existing tags, joined with their repositories and manifests."""
+    """Return the condition for existing tags, for use in a query from `_join_tables`."""
     return and_(
         _TAG.digest.is_not(None),
         or_(_TAG.removed_at.is_(None), _TAG.pushed_at > _TAG.removed_at),

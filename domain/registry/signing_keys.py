@@ -40,7 +40,7 @@ from models import RegistryKey
 #: Expiry time that means no expiry (RFC 5280 section 4.1.2.5). Operators replace keys by rotation.
 #: With an expired certificate, a registry could reject every token.
 _NO_EXPIRY = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-#: Tolerance for registries whose clock is slow.
+#: Tolerance for registries whose clocks are slow.
 _CLOCK_SKEW = timedelta(days=1)
 _FINGERPRINT_BYTES = 30
 _KID_GROUP_LENGTH = 4
@@ -121,7 +121,7 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
     if found is not None:
         return found
     AdvisoryLock.REGISTRY_KEYS.acquire(session)
-    # Another process may have created it in the meantime.
+    # Another process may have created the key in the meantime.
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
@@ -195,7 +195,7 @@ def _decrypt_signer(ciphertext: str, certificate: str, keyring: Keyring) -> Toke
     return TokenSigner(
         key=ECKey.import_key(json.loads(keyring.decrypt(ciphertext))),
         kid=compute_libtrust_kid(parsed),
-        # The chain has one certificate, in base64 (not base64url) of its DER encoding.
+        # The chain contains one certificate: its DER encoding in base64, not base64url.
         x5c=[base64.b64encode(parsed.public_bytes(Encoding.DER)).decode()],
     )
 

@@ -12,11 +12,11 @@ from domain.registry.signing_keys import SIGNING_ALGORITHM, TokenSigner
 
 #: Name of the `service` in the registry's configuration, and audience of its tokens.
 REGISTRY_SERVICE = "container_registry"
-#: Placeholder for the secret on pages of users who may not see it.
+#: Placeholder for the secret on pages shown to users who may not see it.
 SECRET_PLACEHOLDER = "NOTIFICATION SECRET, SHOWN TO ADMINISTRATORS ONLY"  # noqa: S105
 #: Placeholder for the host if no registry is connected.
 HOST_PLACEHOLDER = "registry.example.org"
-#: Path of the certificates, in the configuration directory of Debian's package.
+#: Path of the certificates in the configuration directory of the Debian package.
 CERTIFICATE_BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
 
 
@@ -38,7 +38,7 @@ class RegistryToken:
     issued_at: datetime
 
     def convert_to_json_value(self) -> dict[str, str | int]:
-        """Return the response of the token specification, in which two fields contain the token."""
+        """Return the response that the specification defines, with the token in two fields."""
         return {
             "token": self.clear,
             "access_token": self.clear,
@@ -84,17 +84,17 @@ class RegistryConfiguration:
 
     @property
     def bundle_url(self) -> str:
-        """Return the URL of the certificates that the registry has to trust."""
+        """The URL of the certificates that the registry has to trust."""
         return f"{self.base_url}/jwt/certificates"
 
     @property
     def download_command(self) -> str:
-        """Return the command that stores the certificates at the path in the configuration."""
+        """The command that stores the certificates at the path in the configuration."""
         return f"curl --fail --output {CERTIFICATE_BUNDLE_FILE} {self.bundle_url}"
 
     @property
     def text(self) -> str:
-        """Return the content of the registry's configuration file."""
+        """The content of the registry's configuration file."""
         return _CONFIGURATION_TEMPLATE.format(
             base_url=self.base_url,
             bundle_file=CERTIFICATE_BUNDLE_FILE,

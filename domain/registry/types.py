@@ -90,7 +90,7 @@ class TagRemovalBody(Body):
 
     @property
     def rule(self) -> RemovalRule:
-        """Convert the body to a removal rule.
+        """The removal rule in the body.
 
         Raise InvalidError for a malformed age.
         """
@@ -107,7 +107,7 @@ class RegistryTagName(Resource):
 
     name: str
     path: str
-    #: Reference of the image, as used by `docker pull`.
+    #: Image reference, as used by `docker pull`.
     location: str
 
     @classmethod
@@ -128,7 +128,7 @@ class RegistryTag(RegistryTagName):
 
 
 class NewRegistryKey(Body):
-    """A new signing key, and the way it replaces the current key."""
+    """Options for a new signing key that replaces the current key."""
 
     notice_hours: int = Field(
         default=_count_hours(DEFAULT_NOTICE_PERIOD),

@@ -79,7 +79,7 @@ class CallPattern:
     attributes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the call in the format of the documentation."""
+        """Return the call in the format used in the documentation."""
         methods = "|".join(self.methods)
         conditions = [str(self.when)] if self.when else []
         parts = [f"{methods} {self.path}".strip(), *conditions]
@@ -106,7 +106,7 @@ class NamePattern:
     unless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the names in the format of the documentation."""
+        """Return the names in the format used in the documentation."""
         owners = f"{'|'.join(self.types)}." if self.types else ""
         values = f" = {'|'.join(self.values)}" if self.values else ""
         unless = f" without {' or '.join(self.unless)}" if self.unless else ""
@@ -114,7 +114,7 @@ class NamePattern:
 
 
 class NameKind(StrEnum):
-    """The kind of names in a pattern, in the words of the documentation."""
+    """The kind of names in a pattern, as worded in the documentation."""
 
     GRAPHQL_FIELD = "GraphQL field"
     GRAPHQL_ARGUMENT = "GraphQL argument"
@@ -143,7 +143,7 @@ class Change:
     kind: ReleaseChangeKind
     title: str
     matches: tuple[ChangePattern, ...]
-    #: Behavior from the release on.
+    #: Behavior as of this release.
     after: str
     #: Replacement for the affected interface.
     replacement: str

@@ -82,7 +82,7 @@ class ParameterMissing:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Return the name of the parameter."""
+        """The name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -102,7 +102,7 @@ class NumberAboveOne:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Return the name of the parameter."""
+        """The name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -145,7 +145,7 @@ class TextShorter:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Return the name of the parameter."""
+        """The name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:

@@ -26,7 +26,7 @@ class CallMatch:
 
     @property
     def rejects_call(self) -> bool:
-        """True if the service rejects the call from the release on."""
+        """True if the service rejects the call as of the change's release."""
         return self.is_sure and not self.change.is_strict
 
 

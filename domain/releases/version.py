@@ -1,4 +1,4 @@
-"""Release numbers that can be compared, such as 17.10 after 17.9, and dates of releases."""
+"""Release dates, and release numbers that sort correctly, such as 17.10 after 17.9."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def parse_release(text: str) -> Release:
 
 
 class InvalidReleaseDatesError(ValueError):
-    """Error for malformed release dates; its message is a sentence that quotes the problem."""
+    """Error for invalid release dates; its message quotes the invalid value."""
 
 
 def parse_release_dates(text: str) -> Mapping[Release, date]:

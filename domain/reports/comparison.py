@@ -37,7 +37,7 @@ class PreviousFigures(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The figures of a report next to the figures of the period before, and the load by person."""
+    """The figures of a report and of the preceding period, and the load for each person."""
 
     previous: PreviousFigures | None
     #: Name, value and previous value of each figure at the start of the report. The last value is

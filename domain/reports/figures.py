@@ -105,7 +105,7 @@ class _ResponseDurations:
 
 
 class TimeBuckets:
-    """The hours, days or weeks of a period. A day lasts 23 to 25 hours when clocks change."""
+    """The hours, days or weeks in a period. A day lasts 23 to 25 hours when clocks change."""
 
     def __init__(self, period: Period, time_zone: str) -> None:
         """Divide a period. Weeks start with the first day of the period."""
@@ -133,7 +133,7 @@ class ReportFigures:
     """Counters for the figures of a report."""
 
     def __init__(self, time_zone: str, period: Period) -> None:
-        """Initialize all figures with zero; `time_zone` determines the days and their hours."""
+        """Initialize all figures to zero; `time_zone` determines the days and their hours."""
         self._zone = get_zone(time_zone)
         self.buckets = TimeBuckets(period, time_zone)
         self._trend = [_ResponseDurations() for _ in self.buckets.starts]
@@ -226,11 +226,11 @@ class ReportFigures:
         return sorted(figures, key=lambda each: (-each.pages, -each.acknowledged, each.user))
 
     def count_pages_by_hour(self) -> list[int]:
-        """Return the numbers of pages to users by hour of the day."""
+        """Return the number of pages to users by hour of the day."""
         return [sum(column) for column in zip(*self.count_pages_by_weekday(), strict=True)]
 
     def count_pages_by_weekday(self) -> list[list[int]]:
-        """Return the numbers of pages to users by weekday and hour of the day."""
+        """Return the number of pages to users by weekday and hour of the day."""
         return [[self._weekday_hours[day, hour] for hour in range(24)] for day in range(7)]
 
 
@@ -250,6 +250,6 @@ def _compute_duration(begin: datetime, end: datetime) -> float:
 
 
 def compute_percentile(lengths: Iterable[float], percent: int) -> float | None:
-    """Return a percentile of the values by the nearest-rank method, or None if empty."""
+    """Return a percentile by the nearest-rank method, or None if there are no values."""
     ordered = sorted(lengths)
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None

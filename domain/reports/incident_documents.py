@@ -31,7 +31,7 @@ from domain.reports.types import (
 from models import Alert, Contact, EscalationPage, IncidentAlert, User
 from models import IncidentDocument as DocumentRow
 
-#: Maximum numbers of alerts, of pages, and of timeline entries in the template.
+#: Maximum number of each kind of item in the template: alerts, pages and timeline entries.
 _MAX_ITEMS = 200
 
 

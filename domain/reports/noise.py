@@ -15,7 +15,7 @@ MAX_RULES = 10
 #: Maximum duration of an alert that needed no attention.
 MAX_UNATTENDED_DURATION = timedelta(minutes=10)
 _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minutes"
-#: Minimum share of alerts that people act on if the alerts of a rule are needed.
+#: Minimum share of a rule's alerts that people act on if the alerts are needed.
 _MIN_NEEDED_SHARE = 0.4
 #: Quantile of the normal distribution for a one-sided confidence of 90%.
 _CONFIDENCE_QUANTILE = 1.2816
@@ -24,7 +24,7 @@ _CONFIDENCE_QUANTILE = 1.2816
 def compute_upper_bound(count: int, total: int) -> float:
     """Return the upper limit of the Wilson score interval for a share, with 90% confidence.
 
-    The limit of few alerts is far above their share, so that a proposal needs evidence.
+    With few alerts, the limit is far above the share, so a proposal requires enough alerts.
     """
     share, square = count / total, _CONFIDENCE_QUANTILE**2
     center = share + square / (2 * total)
@@ -42,7 +42,7 @@ class _RuleCounts:
 
     def __init__(self) -> None:
         self.openings = self.alone = self.answered = 0
-        #: Number of alerts that opened soon after the previous alert, which was still open.
+        #: Number of alerts that opened soon after the previous alert, while it was still open.
         self.together = 0
         self._before: CountedAlert | None = None
 

@@ -106,7 +106,7 @@ def read_all_pages(
     period: Period,
     lists_page: PageCondition | None = None,
 ) -> Iterator[ReportedPage]:
-    """Yield all pages in a period that meet a condition lazily, in chronological order."""
+    """Lazily yield all pages in a period that meet a condition, in chronological order."""
     scope = find_report_scope(work, holder)
     wanted = ReportFilter(tuple(scope.projects), period, lists_page)
     numbers = rows.find_page_numbers(wanted, session=work.session)
@@ -121,7 +121,7 @@ def _read_pages(
         try:
             pages = [*_build_pages(work, scope, rows.list_pages(some, session=work.session))]
         finally:
-            # A slow or disconnected client must not block the connection.
+            # A slow or disconnected client must not occupy the database connection.
             if releases_connection:
                 work.session.close()
         yield from pages

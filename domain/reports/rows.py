@@ -65,7 +65,7 @@ _MAX_ROWS_IN_MEMORY = 2_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusEntry:
-    """A status change of an alert that was not caused by a report."""
+    """An alert status change that was not caused by a report."""
 
     status: str
     at: datetime
@@ -224,8 +224,8 @@ def count_alerts(report_filter: ReportFilter, *, session: Session) -> int:
 
 
 def has_alerts_before(project_ids: Collection[int], moment: datetime, *, session: Session) -> bool:
-    """Return whether an alert of the projects started before a time."""
-    # The minimum is the first entry of an index. With EXISTS, PostgreSQL may scan the table.
+    """Return whether any alert in the projects started before a time."""
+    # The minimum is the first entry in an index. With EXISTS, PostgreSQL may scan the table.
     first = (
         select(func.min(Alert.started_at))
         .where(Alert.project_id == Project.id)
@@ -368,8 +368,9 @@ def _join_status_entries(
         return (
             alerts.add_columns(*columns).outerjoin(AlertNote, is_entry).outerjoin(User, is_author)
         )
-    # Without statistics, PostgreSQL underestimates the status changes, and compares each alert with
-    # all status changes. The offset makes it search the changes of one alert at a time.
+    # Without statistics, PostgreSQL underestimates the number of status changes, and compares each
+    # alert with all status changes. The offset makes PostgreSQL look up the changes of one alert at
+    # a time.
     of_alert = select(*columns).outerjoin(User, is_author).where(is_entry).offset(0)
     entry = of_alert.correlate(Alert).lateral("entry")
     return alerts.add_columns(*entry.c).outerjoin(entry, true())

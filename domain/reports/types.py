@@ -45,7 +45,7 @@ class ReportPeriod(StrEnum):
 
 @add_from_field
 class ReportQuery(Query):
-    """The period of a report: a predefined period, or times."""
+    """The period of a report: a predefined period, or start and end times."""
 
     period: ReportPeriod = Field(
         default=ReportPeriod.NIGHT,
@@ -115,9 +115,9 @@ class AnswerKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     IGNORED = "ignored"
-    #: A report, or the absence of reports, resolved the alert or incident before an answer.
+    #: A report, or the absence of reports, resolved the alert or incident before anyone answered.
     ENDED = "ended_by_itself"
-    #: The page still waits for an answer.
+    #: The page is still waiting for an answer.
     NONE = "unanswered"
 
 
@@ -226,7 +226,7 @@ class TrendPoint(Resource):
 
 
 class PersonFigures(Resource):
-    """Statistics of one user for the period."""
+    """Statistics for one user in the period."""
 
     user: str = Field(description="Username.")
     pages: int

@@ -1,9 +1,9 @@
-"""Rate limits of common endpoints for users, projects and groups, each with its own setting.
+"""Rate limits for common endpoints of users, projects and groups, each with its own setting.
 
 An operation of the API declares its family in its decorator: `@declare_operation(…,
 limit=RateLimitFamily.PROJECTS)`. A request is counted once its caller is known: by user, or by IP
-address if there is no token. The limit of all API requests (API_RATE_LIMIT) applies in addition.
-The headers report the limit that is closer to being exceeded.
+address if there is no token. The limit for all API requests (API_RATE_LIMIT) also applies. The
+headers report the limit that is closer to being exceeded.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from web.settings.reader import Settings
 
 
 class RateLimitFamily(Enum):
-    """Family of operations that are counted together."""
+    """A family of operations that are counted together."""
 
     #: Operations on lists of users, and on single users.
     USERS = "users"
@@ -33,7 +33,7 @@ class RateLimitFamily(Enum):
     GROUP_PROJECTS = "group_projects"
     #: Operations on the members of projects and groups.
     MEMBERS = "members"
-    #: Checks of requests with the release checker, including its web page.
+    #: Runs of the release checker, including runs from its web page.
     RELEASE_CHECKS = "release_checks"
 
 
@@ -50,7 +50,7 @@ _RATE_SETTINGS: Mapping[RateLimitFamily, RateSetting] = {
     RateLimitFamily.MEMBERS: lambda each: each.members_api_rate_limit,
     RateLimitFamily.RELEASE_CHECKS: lambda each: each.release_check_rate_limit,
 }
-#: Rate settings for callers without a token, for families where they differ.
+#: Rate settings for callers without a token, by family. Other families use the usual settings.
 _ANONYMOUS_RATE_SETTINGS: Mapping[RateLimitFamily, RateSetting] = {
     RateLimitFamily.PROJECTS: lambda each: each.anonymous_projects_api_rate_limit,
 }
@@ -85,7 +85,7 @@ def count_search_request() -> None:
 
 
 def count_family_request(family: RateLimitFamily) -> None:
-    """Count a request of a known caller, and raise 429 if it exceeds the family's rate."""
+    """Count a request from a known caller, and raise 429 if it exceeds the family's rate."""
     is_anonymous = g.get("limited_user_id") is None
     limit = _ANONYMOUS_LIMITS.get(family) if is_anonymous else None
     (limit or _LIMITS[family]).count_request()

@@ -23,7 +23,7 @@ def check_key_proof(bearer: Bearer, token: str, *, now: datetime) -> None:
     scheme = request.environ.get(_AUTHORIZATION_KEY, "")[:5].lower()
     is_with_proof = scheme == "dpop "
     if bearer.key_thumbprint is None and not is_with_proof:
-        return  # nearly all tokens are unbound
+        return  # Nearly all tokens are unbound.
     # The URL comes from BASE_URL and never from the Host header.
     url = f"{get_settings().base_url}{quote(decode_reference(request.path))}"
     presented = PresentedToken(
@@ -97,12 +97,12 @@ def _find_tokens(location: TokenLocation, request: Request) -> list[str]:
 
 
 def find_presented_token(*locations: TokenLocation) -> str | None:
-    """Return the token of a request, or None.
+    """Return the token in a request, or None.
 
     The same token in several places counts as one token. Raise AmbiguousTokenError for different
     tokens.
     """
-    asked = request_ctx.request  # each access through Flask's proxies is slow
+    asked = request_ctx.request  # Each access through Flask's proxies is slow.
     given = [token for location in locations for token in _find_tokens(location, asked) if token]
     if not given:
         return None

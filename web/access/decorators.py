@@ -45,7 +45,7 @@ from web.services import get_current_time, get_services, get_settings
 
 
 class CurrentUser(UserMixin):  # type: ignore[misc]
-    """Signed-in user of this browser, as the user object of Flask-Login."""
+    """Signed-in user of this browser, as a user object for Flask-Login."""
 
     def __init__(self, token: str, sign_in: LiveSignIn) -> None:
         """Store the account and its sign-in."""
@@ -64,13 +64,13 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether the user proved their identity recently enough for an administrator."""
+        """True if the user proved their identity recently enough for an administrator."""
         lifetime = timedelta(seconds=get_settings().administrator_proof_seconds)
         return self.has_proven and get_current_time() - self.auth_time <= lifetime
 
     @property
     def may_administer(self) -> bool:
-        """Return whether the request has the rights of an administrator.
+        """True if the request has the rights of an administrator.
 
         Any change requires a recent sign-in.
         """
@@ -91,7 +91,7 @@ def load_current_user(token: str) -> CurrentUser | None:
 
 
 def get_current_user() -> CurrentUser:
-    """Return the signed-in user, in views that require one."""
+    """Return the signed-in user, in views that require a sign-in."""
     return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
 
 
@@ -106,15 +106,15 @@ def get_request_viewer() -> Viewer:
     )
 
 
-#: Decorator of views that anyone may call.
+#: Decorator for views that anyone may call.
 open_to_anyone = AccessDecorator(access="anyone")
-#: Decorator of views that authenticate an OAuth client themselves (RFC 6749 section 2.3).
+#: Decorator for views that authenticate an OAuth client themselves (RFC 6749 section 2.3).
 authenticates_client = AccessDecorator(access="an OAuth client")
-#: Decorator of receivers, which check an integration's key themselves.
+#: Decorator for receivers, which check an integration's key themselves.
 authenticates_integration = AccessDecorator(access="a sender with an integration key")
-#: Decorator of heartbeat views, whose URL itself is the secret.
+#: Decorator for heartbeat views, whose URL itself is the secret.
 authenticates_heartbeat_url = AccessDecorator(access="a job that knows the URL of its heartbeat")
-#: Decorator of views that check the secret in the registry's configuration.
+#: Decorator for views that check the secret in the registry's configuration.
 checks_registry_secret = AccessDecorator(access="the container registry, with its secret")
 
 
@@ -173,8 +173,9 @@ def _build_administrator_guard(*proven: str) -> Guard:
     return guard
 
 
-#: Decorator of views for administrators of the instance; other users get 404. A change requires a
-#: recent sign-in, so that an unattended browser or a copied cookie is not sufficient.
+#: Decorator for views that only administrators of the instance may call; other users get 404. A
+#: change requires a recent sign-in, so that an unattended browser or a copied cookie is not
+#: sufficient.
 administrator_required = AccessDecorator(
     access="an administrator, for changes freshly signed in",
     guard=_build_administrator_guard("POST"),
@@ -192,7 +193,8 @@ def _is_change_with_old_sign_in() -> bool:
     return request.method == "POST" and current_user.is_admin and not has_recent_sign_in()
 
 
-#: Decorator of views for signed-in users. Other users are redirected to the sign-in page.
+#: Decorator for views that require a signed-in user. Other visitors are redirected to the sign-in
+#: page.
 sign_in_required = AccessDecorator(
     access="a signed-in user", guard=lambda view: _redirect_old_sign_ins(_require_sign_in(view))
 )
@@ -207,8 +209,8 @@ def _require_sign_in_for_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
     return _require_sign_in(guarded)
 
 
-#: Decorator like `sign_in_required`, but a POST of an administrator requires a recent sign-in. The
-#: view creates a token that may have an administrator's rights.
+#: Decorator like `sign_in_required`, but a POST from an administrator requires a recent sign-in.
+#: The view creates a token that may have an administrator's rights.
 sign_in_required_for_tokens = AccessDecorator(
     access="a signed-in user, an administrator freshly", guard=_require_sign_in_for_tokens
 )
@@ -229,7 +231,7 @@ recent_sign_in_required = AccessDecorator(
 
 
 def _redirect_to_new_sign_in() -> ResponseReturnValue:
-    """Redirect to a new sign-in, which redirects back to the page or account of the change."""
+    """Redirect to a new sign-in, which then redirects to the nearest page or the account."""
     flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = find_nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
@@ -318,7 +320,7 @@ def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
 
 
 def can_open_group(path: str, name: str) -> bool:
-    """Return whether the viewer may open the page of a group with this action."""
+    """Return whether the viewer may open a group's page for the given action."""
     permission = get_permission(name)
     try:
         group = get_group(path, get_request_viewer(), session=db.session())

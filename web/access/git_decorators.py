@@ -1,4 +1,4 @@
-"""Decorators of views for Git, which accept a token as the Basic password or as a bearer token."""
+"""Decorators for Git views, which accept a token as the Basic password or as a bearer token."""
 
 import logging
 from collections.abc import Callable
@@ -55,12 +55,12 @@ def _require_git_access(view: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-#: Decorator of views for Git clients. It requires a token whose scope and user permit the request,
-#: unless the project is public. The view gets the project and the service as `access`.
+#: Decorator for the views of Git clients. It requires a token whose scope and user permit the
+#: request, unless the project is public. The view gets the project and the service as `access`.
 git_access_required = AccessDecorator(
     access="a Git client with a token, or anybody who reads a public project",
     guard=_require_git_access,
-    refinement={"is_heavy": False},  # transfers are forwarded in chunks and need little computation
+    refinement={"is_heavy": False},  # Transfers are forwarded in chunks, with little computation.
 )
 
 
@@ -175,7 +175,7 @@ def _find_bearer() -> Bearer | None:
 
 
 def _find_git_token() -> str | None:
-    """Return the token of the request, or None; an unreadable header counts as an invalid token."""
+    """Return the token in the request, or None; an unreadable header counts as an invalid token."""
     if not request.headers.get("Authorization"):
         return None
     token = find_presented_token(TokenLocation.HEADER)

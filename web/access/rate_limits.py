@@ -33,10 +33,10 @@ _COUNTED_BY_LIBRARY = "by the library"
 class RateLimit:
     """Limit that counts requests, and responds with 429 above its rates.
 
-    A limit can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts
-    in a shared store, or in memory while the store is unavailable. Counts on this host need no
-    fallback, so they use the library's storage directly. The library's decorator takes about a
-    third of the time of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
+    A limit can be called, or used as a view decorator. Flask-Limiter's own decorator counts in a
+    shared store, or in memory while the store is unavailable. Counts on this host need no fallback,
+    so they use the library's storage directly. The library's decorator takes about a third of the
+    time of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(
@@ -120,7 +120,7 @@ limit_alerts_by_integration = RateLimit(
 limit_events_by_address = RateLimit(
     attrgetter("events_address_rate_limit"), "events_addresses", get_client_address
 )
-#: Limit by IP address for pings of heartbeats.
+#: Limit by IP address for heartbeat pings.
 limit_pings_by_address = RateLimit(
     attrgetter("heartbeat_address_rate_limit"), "ping_addresses", get_client_address
 )

@@ -1,4 +1,4 @@
-"""Return URLs inside other URLs: a long URL is stored and replaced by a handle.
+"""Nested return URLs: a long URL is stored and replaced by a handle.
 
 The sign-in page, the second factor, identity providers and the session carry the URL of the
 requested page. Inside another URL, a long URL would exceed the limits of a request.

@@ -12,13 +12,13 @@ from web.settings.policies.accounts import build_second_factor_rule
 
 
 def find_due_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement by which the user must now set up a second factor, or None."""
+    """Return the requirement that the user must now meet with a second factor, or None."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins <= get_current_time() else None
 
 
 def find_upcoming_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement by which the user must later set up a second factor, or None."""
+    """Return the requirement that the user must later meet with a second factor, or None."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins > get_current_time() else None
 
@@ -28,7 +28,7 @@ def _find_unmet_requirement() -> SecondFactorRequirement | None:
     if g.get("asks_no_database") or not current_user.is_authenticated:
         return None
     if current_user.methods == PROVIDER_FACTOR_METHODS:
-        return None  # the identity provider has already required a second factor
+        return None  # The identity provider has already required a second factor.
     # Cache the result for this request, which may itself set up a second factor.
     if "unmet_requirement" not in g:
         g.unmet_requirement = _query_unmet_requirement()

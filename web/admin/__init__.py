@@ -1,1 +1,1 @@
-"""Code shared by the pages and the commands of administrators."""
+"""Code shared by the pages and commands for administrators."""

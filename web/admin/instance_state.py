@@ -1,4 +1,4 @@
-"""State of the instance, for the overview page of the administration and for metrics."""
+"""State of the instance, for the administration overview page and for metrics."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ ReadResult = TypeVar("ReadResult")
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """State that the overview page of the administration displays."""
+    """State that is shown on the administration overview page."""
 
     release: str
     build: Build
@@ -56,7 +56,7 @@ class InstanceState:
     #: Username of the first administrator as long as the generated password is in use, or None.
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
-    #: Tokens that administer the instance without the required scope.
+    #: Tokens that can administer the instance without the required scope.
     former_tokens: tuple[FormerToken, ...]
     #: Audit log destinations that have accepted no events for a day.
     failing_streams: tuple[AuditStream, ...]
@@ -64,7 +64,7 @@ class InstanceState:
     is_backup_overdue: bool
     #: Jobs of the worker that failed within the last hour.
     failed_jobs: tuple[FailedJob, ...]
-    #: Sentences about environment variables that look like settings and are ignored.
+    #: Messages about ignored environment variables that look like settings.
     ignored_variables: tuple[str, ...]
 
 

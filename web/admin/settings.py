@@ -1,6 +1,6 @@
-"""Views and changes of settings for administrators.
+"""Functions with which administrators view and change settings.
 
-The actions are defined here and not in the domain, since only `web` knows the settings.
+The actions are defined here and not in the domain, since only `web` has access to the settings.
 """
 
 import re
@@ -37,14 +37,14 @@ from web.settings.stored import read_current_settings
 #: Names of feature flags, which the settings page shows in their own group.
 _FEATURE_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
 _FEATURE_FLAGS_TITLE = "Feature flags"
-#: Spellings of words from setting names in titles.
+#: Spellings in titles, by word in setting names.
 _SPELLINGS = {
     "api": "API", "ca": "CA", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID",
     "json": "JSON", "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth",
     "ratelimit": "rate limit", "sqlite": "SQLite", "tls": "TLS", "uri": "URI", "uris": "URIs",
     "url": "URL",
 }  # fmt: skip
-#: Pattern of large numbers that are not part of a date, an address or a port.
+#: Pattern for large numbers that are not part of a date, an address or a port.
 _LARGE_NUMBER = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
 _UNIT_SUFFIXES = frozenset({"seconds", "ms", "bytes", "kib", "days"})
 _LARGER_UNIT_SECONDS = (86_400, 3_600, 60)
@@ -98,7 +98,7 @@ class SettingView:
 
     @property
     def is_changed_here(self) -> bool:
-        """Return whether a stored value replaces the environment's value."""
+        """True if a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
     def parse_text(self, text: str) -> Any:
@@ -211,7 +211,7 @@ def _find_stored_value(name: str, stored_values: Mapping[str, str]) -> Any:
     try:
         return parse_change(name, stored_values[name]) if name in stored_values else None
     except SettingsError:
-        return None  # stored by an older release and no longer allowed
+        return None  # The value was stored by an older release and is no longer allowed.
 
 
 def format_setting_title(name: str) -> str:

@@ -56,7 +56,7 @@ def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
 
 
 def _get_single_user(named: Sequence[Any]) -> str:
-    """Return the only user that the request names, even if it is named more than once.
+    """Return the only user that the request names, even if the user is named repeatedly.
 
     Raise InvalidError if several users are named.
     """

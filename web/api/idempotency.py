@@ -29,7 +29,7 @@ _KEY_CHARACTERS = frozenset(printable) - frozenset(whitespace)
 
 
 def run_idempotently(bearer: Bearer | None, run_view: Callable[[], Response]) -> Response:
-    """Return the response of a request that runs only once per key.
+    """Return the response to a request that runs only once per key.
 
     Requests without a key, without a token, or with other methods always run.
     """
@@ -65,7 +65,7 @@ def _serialize_request() -> str:
         pair for pair in request.args.items(multi=True) if pair[0] not in TOKEN_QUERY_PARAMETERS
     ]
     form = list(request.form.items(multi=True))
-    body = request.get_data().decode("latin-1")  # empty if it was a form
+    body = request.get_data().decode("latin-1")  # Empty if the body was a form.
     return f"{request.method} {request.path} {query} {form} {body}"
 
 
@@ -89,7 +89,7 @@ def _run_and_store_response(
             store_response(keyed_request, kept, session=session, keyring=get_services().keyring)
     except Exception:
         session.rollback()
-        with suppress(SQLAlchemyError):  # the first error is more relevant
+        with suppress(SQLAlchemyError):  # The first error is more relevant.
             release_request(keyed_request, session=session)
             release_locks(session)
         raise

@@ -15,7 +15,7 @@ def build_offset_headers(
 ) -> Mapping[str, str]:
     """Return the headers for a numbered page in a list with `total` items.
 
-    `keyset_from` is the cursor after this page, for lists that lose numbered pages in a release.
+    `keyset_from` is the cursor after this page, for lists whose numbered pages a release removes.
     With this cursor, links use keyset pagination, which remains available.
     """
     pages = -(-total // size)
@@ -43,7 +43,7 @@ def build_offset_headers(
 def build_cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str, str]:
     """Return the header with the link to the next page, or no header on the last page.
 
-    The link keeps the parameters of this page except those in `changed`.
+    The link keeps the parameters of this page except the parameters in `changed`.
     """
     if next_cursor is None:
         return {}
@@ -69,7 +69,7 @@ _MAX_NAME_LENGTH = 50
 
 
 def add_ignored_parameters_header(names: Sequence[str]) -> None:
-    """Add a header to the response that lists ignored parameters, percent-encoded."""
+    """Add a response header that lists ignored parameters, percent-encoded."""
     shown = ", ".join(quote(name[:_MAX_NAME_LENGTH], safe="[]") for name in names[:_MAX_NAMES])
 
     @after_this_request

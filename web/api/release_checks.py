@@ -20,7 +20,7 @@ from web.http.extensions import get_client_address
 from web.http.request_bodies import read_limited_body
 from web.services import get_settings
 
-#: Maximum number of texts in a process that are being checked or wait for a check.
+#: Maximum number of texts in a process that are being checked or are waiting to be checked.
 _MAX_CONCURRENT_CHECKS = 6
 _RETRY_AFTER_SECONDS = 5
 #: Maximum processor time for a text, in seconds.
@@ -95,7 +95,7 @@ class _AnonymousCheckSlots:
         finally:
             with self._lock:
                 self._held[address] -= 1
-                self._held += Counter()  # removes addresses without a check
+                self._held += Counter()  # Remove addresses that have no active check.
 
 
 _anonymous_slots = _AnonymousCheckSlots()

@@ -38,7 +38,7 @@ def _parse_head(
 def verify_command(*, head: SealHead | None) -> None:
     """Verify that no audit events were changed, added or removed.
 
-    The exit status is 1 if any were.
+    The exit status is 1 if any event was changed, added or removed.
     """
     session = _open_snapshot_session()
     key = get_or_create_audit_key(

@@ -1,8 +1,9 @@
 """Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-The arguments of a command are the path of the project or group and the variables of the URL. A
-username replaces the id of a user. Fields of the body or query become options, or arguments where
-their types declare it. Commands run in this process as the operator and print the API's response.
+A command's arguments are the path of the project or group and the URL variables. A username
+replaces the id of a user. Fields of the body or query become options, or arguments if their types
+declare them as arguments. Commands run in this process as the operator and print the API's
+response.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +46,7 @@ from web.http.work import get_unit_of_work
 _MAX_LISTED = 1_000
 _PAGE_SIZE = 100
 _DEFAULT_OPTION = Option("")
-#: Suffix of parameter names of flags that send null.
+#: Suffix of the parameter names for flags that send null.
 _NULL_SUFFIX = "__null"
 #: Name of the URL variable that holds a user's id.
 _USER_VARIABLE = "user_id"
@@ -163,7 +164,7 @@ def _build_variable_argument(name: str, kind: type, *, is_last: bool) -> click.A
 
 
 def _list_field_params(name: str, field: FieldInfo, *, words: str) -> Iterator[click.Parameter]:
-    """Yield the argument of a field, or its option and the flag that sends null instead.
+    """Yield the argument for a field, or its option and the flag that sends null instead.
 
     If `words` is not empty, it replaces the description of the field.
     """
@@ -191,7 +192,8 @@ def _build_option(name: str, field: FieldInfo, option: Option, *, words: str) ->
     word = option.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
     is_many = schema.get("type") == "array"
     is_required = field.is_required() and not option.null
-    # Without this default, omitted flags would be false. A default would satisfy a required option.
+    # Without this default, omitted flags would be false. Required options have no default, because
+    # a default would satisfy them.
     usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
         [name, word, *([option.former] if option.former else [])],
@@ -273,7 +275,7 @@ def _run_action(
 def _collect_sent_fields(
     action: Action[Any, Any], given_values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields that options and flags set.
+    """Return the fields that were set by options and flags.
 
     Raise UsageError if both a value and the flag for null are given, or neither for a required
     field.
@@ -318,7 +320,7 @@ def _collect_list_items(
 
 
 def _build_first_page_request(query: type[Query], page: int) -> dict[str, Any] | None:
-    """Return the parameters of the first API request for a command's page of 1,000 entries."""
+    """Return the parameters of the first API request for a page of 1,000 entries."""
     first = (page - 1) * _MAX_LISTED // _PAGE_SIZE + 1
     return {"per_page": _PAGE_SIZE, **({"page": first} if issubclass(query, OffsetQuery) else {})}
 

@@ -1,4 +1,4 @@
-"""Commands for integrations that receive alerts, and for their deliveries."""
+"""Commands for alert integrations and their deliveries."""
 
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
@@ -25,7 +25,7 @@ from web.commands.transaction import get_project_by_path, run_in_transaction
 from web.http.work import get_unit_of_work
 from web.services import get_current_time, get_parser_settings
 
-#: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
+#: Maximum number of bytes read. It exceeds the size limit for samples, so that large samples are
 #: rejected and not truncated.
 _MAX_FILE_BYTES = 1024 * 1024
 integrations = build_command_group(
@@ -85,7 +85,7 @@ def recognize_payload_command(
 
 
 def _read_text(file: BinaryIO | None, field: str) -> str:
-    """Return the text of a file, or an empty text if there is no file."""
+    """Return the text of a file, or an empty string if there is no file."""
     try:
         return file.read(_MAX_FILE_BYTES).decode() if file else ""
     except UnicodeDecodeError as error:
@@ -125,7 +125,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Reprocess the rejected deliveries of a period with the current mapping.
+    """Reprocess the deliveries rejected during a period, using the current mapping.
 
     Each delivery is stored at most once.
     """

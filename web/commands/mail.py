@@ -50,7 +50,7 @@ def test_command(*, address: str) -> dict[str, Any]:
 )
 @run_in_transaction
 def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
-    """Send an email that the systemd unit UNIT has failed, such as gatebell-backup.service.
+    """Send an email about the failed systemd unit UNIT, such as gatebell-backup.service.
 
     The email is sent immediately, since the worker itself may have failed.
     """

@@ -1,6 +1,6 @@
-"""Help texts of commands for actions that are described from the owner's point of view.
+"""Help texts for commands whose actions are described from the owner's point of view.
 
-The texts of the actions are also the descriptions of the API, where they refer to the caller.
+The actions' own texts are also used as API descriptions, in which they refer to the caller.
 """
 
 from collections.abc import Mapping
@@ -46,5 +46,5 @@ TEXTS: Mapping[str, str] = {
 
 
 def get_help_text(action: str, field: str = "") -> str:
-    """Return the help text of an action or of one of its fields, or an empty string."""
+    """Return the help text for an action or for one of its fields, or an empty string."""
     return TEXTS.get(f"{action}.{field}" if field else action, "")

@@ -89,7 +89,7 @@ def _align_columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _format_cell(value: object) -> str:
-    """Format a value in one line, without characters that affect a terminal."""
+    """Format a value on one line, without characters that affect a terminal."""
     return "".join(map(_escape_character, _format_value(value)))
 
 

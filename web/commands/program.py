@@ -43,9 +43,9 @@ class LazyCommandGroup(AppGroup):
         former_names: Mapping[str, str],
         **options: Any,
     ) -> None:
-        """Store the place (`module:name`) and the short help of each command.
+        """Store the location (`module:name`) and the short help of each command.
 
-        For a command generated from actions, the place is a module of the domain, or several
+        For a command generated from actions, the location is a module of the domain, or several
         modules separated by commas. It may also give the prefix of the actions' names
         (`module:prefix`). Former names of commands still work, but are not listed.
         """
@@ -84,7 +84,7 @@ class LazyCommandGroup(AppGroup):
             formatter.write_dl([(name, self._places[name][1]) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command or of an option."""
+        """Complete the name of a command or option."""
         options = click.Command.shell_complete(self, ctx, incomplete)
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [*(CompletionItem(name, help=self._places[name][1]) for name in names), *options]
@@ -119,7 +119,7 @@ class LazyCommandGroup(AppGroup):
 
 
 def _import_command(name: str, place: str, help_text: str) -> click.Command:
-    """Return a command of this package, or a command generated from actions."""
+    """Return a command from this package, or a command generated from actions."""
     if place.startswith("domain."):
         generated = import_module("web.commands.generated")
         made: click.Command = generated.build_command_group(name, place, help_text)

@@ -1,4 +1,4 @@
-"""Reference of the command line in docs/command-line.md, generated from the commands."""
+"""Command-line reference in docs/command-line.md, generated from the commands."""
 
 import inspect
 import re
@@ -61,7 +61,7 @@ its arguments, options and defaults. It is generated from the commands by `make 
 - zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
-#: Output of commands that print neither a single resource nor a list of the API.
+#: Output of commands that print neither a single API resource nor a list of API resources.
 OUTPUT_DESCRIPTIONS = {
     "users create": "the user, and `password` if it was generated",
     "users list": "`users`, and `next`: the value of `--before` for the next page",
@@ -216,7 +216,7 @@ def _find_default(option: click.Option, context: click.Context) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Format a text as a table cell in one line."""
+    """Format a text as a table cell on one line."""
     line = " ".join(text.split())
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 

@@ -102,7 +102,7 @@ def _format_summary(files: int, breaks: int, release: Release) -> str:
 
 
 def _list_files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield file names, each with whether the caller named the file directly."""
+    """Yield each file name, and whether the caller named the file directly."""
     for name in names:
         if name == _STDIN or not Path(name).is_dir():
             yield name, True

@@ -38,7 +38,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @run_in_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt data of older keys with SECRET_KEY. Every host must have this key."""
+    """Re-encrypt data from older keys to SECRET_KEY. Every host must have this key."""
     session, keyring = db.session(), get_services().keyring
     seen = get_secret_key_rotation(keyring, session=session, now=get_current_time())
     if ignorant := seen.list_hosts_without_key(keyring.fingerprints[0]):
@@ -51,7 +51,7 @@ def reencrypt_command() -> dict[str, Any]:
 @secrets.command("forget")
 @run_without_key_check
 def forget_command() -> dict[str, Any]:
-    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys becomes unusable."""
+    """Discard lost keys, whose data becomes unusable, and continue with SECRET_KEY."""
     session, keyring = db.session(), get_services().keyring
     gone = delete_missing_keys(keyring, session=session)
     record_key_use(keyring, session=session, now=get_current_time())

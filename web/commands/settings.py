@@ -55,7 +55,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
 @_YES_OPTION
 @run_in_transaction
 def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
-    """Reset NAME to the value of the environment or to its default.
+    """Reset NAME to the value from the environment or to its default.
 
     Before RELEASE is changed, the command prints the calls that break. At a terminal, it prompts
     for confirmation.

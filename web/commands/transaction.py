@@ -52,7 +52,7 @@ def _exit_with_error(sentence: str) -> NoReturn:
 def _register_key() -> None:
     try:
         register_key_use(get_services().keyring, session=db.session(), now=get_current_time())
-        # Commit the key first: the command may take long, and other hosts may register keys
+        # Commit the key first: the command may take a long time, and other hosts may register keys
         # meanwhile.
         db.session.commit()
     except DBAPIError as error:
@@ -80,7 +80,7 @@ def run_without_key_check(command: Command) -> Command:
 
 
 def get_project_by_path(path: str) -> ProjectView:
-    """Return the project with a current or previous path.
+    """Return the project with this current or previous path.
 
     Raise NotFoundError if there is no such project.
     """
@@ -88,7 +88,7 @@ def get_project_by_path(path: str) -> ProjectView:
 
 
 def get_namespace_by_path(path: str) -> ProjectOrGroup:
-    """Return the project or group with a current or previous path.
+    """Return the project or group with this current or previous path.
 
     Raise NotFoundError if there is no such project or group.
     """

@@ -39,7 +39,7 @@ def is_clock_lead_harmful(lead_ms: int | None) -> bool:
 
 
 def describe_clock_lead(lead_ms: int) -> str:
-    """Return a sentence that describes a clock difference."""
+    """Return a message that describes a clock difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
     return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's clock."
 

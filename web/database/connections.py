@@ -31,7 +31,7 @@ class _WaitingRequest:
 
 
 class _FreeConnections:
-    """Free connections and the requests that wait for them in order of arrival.
+    """Free connections, and a queue of the requests that wait for them.
 
     Requests take a connection from `free`, which needs no lock. If there is none, they wait.
     """
@@ -39,7 +39,7 @@ class _FreeConnections:
     def __init__(self, *, size: int, timeout_seconds: float) -> None:
         """Create `size` slots; requests wait up to `timeout_seconds` seconds for a free slot."""
         self._patience = timeout_seconds
-        #: Free connections. The connection that was used last is reused first. None stands for a
+        #: Free connections. The most recently used connection is reused first. None stands for a
         #: connection that still has to be opened.
         self.free: list[SqlalchemyStatements | None] = [None] * size
         self.waiters: deque[_WaitingRequest] = deque()
@@ -47,7 +47,7 @@ class _FreeConnections:
         self._lock = Lock()
 
     def close_last_used(self) -> None:
-        """Close the free connection that was used last, if any."""
+        """Close the free connection that was used most recently, if any."""
         with suppress(IndexError):
             _discard_connection(self.free.pop())
             self._return_connection(None)
@@ -188,7 +188,7 @@ class AutocommitPool:
                     raise
 
     def close_last_used(self) -> None:
-        """Close the last used connection to free the memory of its largest statement."""
+        """Close the most recently used connection to free the memory of its largest statement."""
         self._writing.close_last_used()
 
     def close_connections(self) -> None:

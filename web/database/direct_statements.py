@@ -1,4 +1,4 @@
-"""Runs frequent statements directly on the Postgres driver, without SQLAlchemy.
+"""Runs frequent statements directly through the Postgres driver, without SQLAlchemy.
 
 SQLAlchemy's overhead per execution is about as large as Flask's overhead for a whole request. See
 ADR 27 and ADR 69.
@@ -48,7 +48,7 @@ class StatementCache:
 
 
 class PsycopgStatements(SqlalchemyStatements):
-    """A connection that runs compiled statements on psycopg."""
+    """A connection that runs compiled statements through psycopg."""
 
     def __init__(self, connection: Connection, compiled: StatementCache) -> None:
         """Store a connection and the cache of its engine."""

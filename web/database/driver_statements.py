@@ -43,7 +43,7 @@ class RepeatedQuery:
         self._direct = CompiledStatement(statement.compile(dialect=dialect), statement)
         self._engine = engine
         self._connection: Connection | None = None
-        #: Connection of the driver on which the query runs.
+        #: Driver connection on which the query runs.
         self._driver: Any = None
         self._last_write: Row | None = None
 

@@ -55,8 +55,8 @@ def count_pool_timeout() -> None:
 
 
 def _find_metrics() -> Any:
-    # `gunicorn.conf.py` uses the database before the directory of the metrics is set, which the
-    # metrics library reads on import. Metrics are therefore counted only if `web.metrics` is
+    # `gunicorn.conf.py` uses the database before the metrics directory is set, and the metrics
+    # library reads this setting on import. Metrics are therefore counted only if `web.metrics` is
     # already imported.
     return sys.modules.get("web.metrics")
 
@@ -133,11 +133,11 @@ def build_connection_arguments(settings: Settings, **parameters: str) -> dict[st
 def prepare_engine(
     engine: Engine, settings: Settings, *, writes: Callable[[], bool] = lambda: True
 ) -> None:
-    """Set the statement timeout and the dialect's hooks of an engine.
+    """Set the statement timeout and the dialect's hooks on an engine.
 
     On SQLite, `writes` determines whether a new transaction may write. A transaction that reads
-    first and writes later must take the write lock immediately. SQLite cannot upgrade a read
-    transaction after another write. The execution option `begin_mode` overrides `writes` for a
+    first and writes later must take the write lock immediately, because SQLite cannot upgrade a
+    read transaction after another write. The execution option `begin_mode` overrides `writes` for a
     connection.
     """
     if engine.dialect.name == "sqlite":

@@ -3,7 +3,7 @@
 While a migration waits for a table, all later requests for that table wait behind it. If one of
 these requests holds a lock that the migration needs next, there is a deadlock. Postgres resolves
 the deadlock after a second (deadlock_timeout), possibly by canceling the request. A migration
-therefore gives up earlier, lets other transactions pass, and retries.
+therefore gives up earlier, lets other transactions run, and retries.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _log = logging.getLogger("gatebell.database")
 #: blocks others. It is shorter than the time that requests wait for a connection
 #: (DATABASE_CONNECT_TIMEOUT_SECONDS).
 _FIRST_LOCK_TIMEOUT_MS = 1_200
-#: Timeout in milliseconds for all further locks together.
+#: Total timeout in milliseconds for all further locks.
 _FURTHER_LOCKS_TIMEOUT_MS = 800
 #: Lengths of the first and the longest pause between attempts, in which other transactions can run.
 #: Each pause is longer than the previous one.
@@ -55,7 +55,7 @@ _OTHER_TRANSACTIONS_QUERY = text(
 
 
 class MigrationBlockedError(Exception):
-    """Error for a migration that other transactions block, with a sentence that names them."""
+    """Error for a blocked migration, with a message that lists the blocking transactions."""
 
 
 class _LockTimeouts:
@@ -129,8 +129,8 @@ class _AttemptPauses:
     def wait_before_attempt(self, reached: str, others: list[str]) -> None:
         """Pause before the next attempt.
 
-        The time limit starts again whenever a migration completes. Raise MigrationBlockedError when
-        the limit is exceeded.
+        The time limit restarts whenever a migration completes. Raise MigrationBlockedError when the
+        limit is exceeded.
         """
         if reached != self._reached:
             self._reached, self._since = reached, monotonic()
@@ -152,7 +152,7 @@ def _is_lock_timeout(error: DBAPIError) -> bool:
 
 
 def _describe_other_transactions(connection: Connection) -> list[str]:
-    """Return descriptions of the three oldest transactions with locks, or nothing on SQLite."""
+    """Return descriptions of the three oldest transactions with locks; on SQLite, none."""
     if connection.dialect.name != "postgresql":
         return []
     return [_describe_transaction(row) for row in connection.execute(_OTHER_TRANSACTIONS_QUERY)]
@@ -192,7 +192,7 @@ def _warn_of_long_transactions(engine: Engine) -> None:
 
 @contextmanager
 def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    """Hold a lock that lets only one process migrate at a time; other processes wait."""
+    """Hold a lock that allows only one process to migrate at a time; other processes wait."""
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
         make_private_file(path)

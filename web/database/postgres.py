@@ -1,8 +1,8 @@
 """Postgres connections for greenlets, with a deadline for every statement.
 
 A frozen Postgres server does not enforce its own `statement_timeout`, so the web server does. If a
-statement takes long, a probe on a separate connection checks whether Postgres responds. If it does
-not respond, all statements fail immediately until it responds again.
+statement takes a long time, a probe on a separate connection checks whether Postgres responds. If
+it does not respond, all statements fail immediately until it responds again.
 
 Behind a transaction pooler, the statement and the probe may have to wait for a connection. Their
 timeouts therefore include the time that a request may wait for a connection. Behind a pooler,
@@ -59,7 +59,7 @@ class PostgresProbe:
         """
         self.patience = probe_timeouts
         self._may_cancel = may_cancel
-        #: Function that opens a connection with the options of the engine.
+        #: Function that opens a connection with the engine's options.
         self.connect: partial[Connection[Any]] | None = None
         self._own: Connection[Any] | None = None
         self._process = 0
@@ -195,7 +195,7 @@ class DeadlineConnection(Connection[Any]):
 
 
 class DeadlineConnectionFactory:
-    """A factory of deadline connections for SQLAlchemy engines, with one shared probe."""
+    """Creates deadline connections for SQLAlchemy engines, with one shared probe."""
 
     def __init__(self, *, statement_seconds: float, pooler_seconds: float | None) -> None:
         """Store the `statement_timeout` and the longest time to wait for a transaction pooler."""
@@ -220,7 +220,7 @@ class DeadlineConnectionFactory:
         try:
             connection = DeadlineConnection.connect(*cargs, **cparams)
         except ConnectionTimeout:
-            probe.is_responding()  # starts probing before other requests fail
+            probe.is_responding()  # this starts probing before other requests fail
             raise
         connection.set_deadlines(probe, self._limit)
         return connection

@@ -89,11 +89,11 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
         with Session(engine) as session:
             if session.scalar(select(exists().select_from(User))):
                 return None
-            session.rollback()  # holds no locks while the password is hashed
+            session.rollback()  # hold no locks while the password is hashed
             with session.begin():
                 return _create_first_administrator(settings, session)
     except ConflictError:
-        return None  # another process has created it in the meantime
+        return None  # another process has created the user in the meantime
     finally:
         engine.dispose()
 

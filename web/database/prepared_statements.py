@@ -1,8 +1,8 @@
-"""Runs prepared statements with the layers of psycopg below its cursors.
+"""Runs prepared statements with psycopg's low-level layers, without its cursors.
 
 A cursor takes as long as the rest of a frequent query (docs/evidence/performance.md). The
-statements run here are known in advance and run one after another. They need only the conversions
-of a cursor, which `psycopg.adapt` provides.
+statements run here are known in advance and run one after another. Of a cursor's work, they need
+only the conversions, which `psycopg.adapt` provides.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ class PreparedStatements:
         #: `False` behind a pooler. Prepared statements belong to a server connection. On a
         #: different server connection, the same name may refer to another statement.
         self._may_prepare = driver.prepare_threshold is not None
-        # On a rollback, psycopg would deallocate all prepared statements, also the statements of
-        # this class.
+        # On a rollback, psycopg would deallocate all prepared statements, including the statements
+        # of this class.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0

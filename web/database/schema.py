@@ -178,7 +178,7 @@ def _find_oldest_supported_revision(connection: Connection) -> str | None:
 
 @cache
 def _list_known_revisions() -> frozenset[str]:
-    """Return the revisions from the file names of migrations, which tests compare with Alembic."""
+    """Return the revisions from migration file names; tests compare these with Alembic."""
     files = (MIGRATIONS_FOLDER / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 

@@ -64,7 +64,7 @@ class Pooler(Enum):
 
 
 class SharedConnectionsError(Exception):
-    """Error for an operation that needs its own session, behind a transaction pooler."""
+    """Error for an operation that needs its own session but uses a transaction pooler."""
 
 
 def find_pooler(settings: Settings) -> Pooler:
@@ -95,7 +95,7 @@ def find_pooler(settings: Settings) -> Pooler:
 def _is_backend_shared(one: Any, other: Any) -> bool:
     """Return whether two connections use the same server process, or one of them switches."""
     first = _get_backend(one)
-    with other.transaction():  # keeps the server connection of `other`
+    with other.transaction():  # this keeps the server connection of `other`
         return bool(_get_backend(other) == first or _get_backend(one) != first)
 
 
@@ -105,7 +105,7 @@ def _get_backend(connection: Any) -> Any:
 
 
 def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
-    """Return a sentence with the problem of the service's sessions and the remedy, or None."""
+    """Return a problem with the service's sessions and its remedy as a message, or None."""
     if pooler is Pooler.OF_TRANSACTIONS and not uses_transaction_pooler(settings):
         return _UNDECLARED_POOLER_MESSAGE
     if pooler is Pooler.NONE and not uses_transaction_pooler(settings):

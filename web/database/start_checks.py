@@ -1,4 +1,4 @@
-"""Startup checks of the database: its sessions, its schema and the secret key."""
+"""Startup checks for the database: its sessions, its schema and the secret key."""
 
 import logging
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 
 class CannotStartError(Exception):
-    """Error with a sentence about an external problem that prevents the start."""
+    """Error with a message about an external problem that prevents the start."""
 
 
 class DatabaseUnavailableError(CannotStartError):

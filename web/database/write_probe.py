@@ -1,4 +1,4 @@
-"""Checks that the database accepts writes, which a full disk, a lock or a standby prevents."""
+"""Checks whether the database accepts writes. A full disk, lock or standby prevents them."""
 
 from datetime import datetime
 from time import monotonic
@@ -37,7 +37,7 @@ class WriteProbe:
         self._write_problem: str | None = None
 
     def find_problem(self, engine: Engine, *, now: datetime) -> str | None:
-        """Return a short description of the problem with writes, or None."""
+        """Return a short description of why writes fail, or None."""
         if monotonic() - self._asked_at > _CACHE_SECONDS:
             self._write_problem = self._write_row(engine, now)
             self._asked_at = monotonic()

@@ -5,7 +5,7 @@ from flask import request
 from domain.core.errors import InvalidError
 from domain.core.time_zones import normalize_zone_name
 
-#: Name of the cookie. It is not a secret, and no decision depends on it.
+#: Name of the cookie. The cookie is not a secret, and no decision depends on it.
 _COOKIE_NAME = "time_zone"
 
 

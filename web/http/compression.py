@@ -1,4 +1,4 @@
-"""Compresses pages and static files, and no other responses, with gzip (RFC 9110 section 8.4.1.3).
+"""Compresses only pages and static files, with gzip (RFC 9110 section 8.4.1.3).
 
 In a BREACH attack, a browser requests a page with text that the attacker chooses. The length of the
 compressed page then reveals its content. A page is therefore compressed only if the request came
@@ -18,19 +18,20 @@ from web.http.endpoints import STATIC_ENDPOINT
 
 #: Minimum size of compressed responses in bytes. Compressing smaller responses saves no packets.
 _MIN_BYTES = 1024
-#: Maximum size in bytes of pages that are compressed without a thread, in about two milliseconds.
+#: Maximum size in bytes of pages that are compressed without a separate thread, which takes about
+#: two milliseconds.
 _MAX_INLINE_BYTES = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
 _TEXT_MEDIA_TYPES = frozenset(
     {"text/css", "text/javascript", "application/javascript", "image/svg+xml"}
 )
-#: `Sec-Fetch-Site` values of requests that no other site can cause (W3C Fetch Metadata). They come
-#: from links of this site, and from URLs that the user typed or bookmarked.
+#: `Sec-Fetch-Site` values of requests that no other site can cause (W3C Fetch Metadata). Such
+#: requests come from links on this site, and from URLs that the user typed or bookmarked.
 _SAME_SITE_VALUES = frozenset({"same-origin", "none"})
 
 
 def compress_static_files(app: Flask) -> None:
-    """Compress static files in place of Flask's view."""
+    """Replace Flask's view for static files with a view that compresses them."""
     app.view_functions[STATIC_ENDPOINT] = partial(_send_static_file, app)
 
 

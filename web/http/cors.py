@@ -29,16 +29,16 @@ _PRIVATE_NETWORK_KEY = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 class CorsPolicy:
     """Permissions of scripts from any origin, which can always read responses, including errors."""
 
-    #: Methods allowed by preflight requests.
+    #: Methods that preflight responses allow.
     methods: tuple[str, ...] = ()
-    #: Request headers allowed by preflight requests.
+    #: Request headers that preflight responses allow.
     headers: tuple[str, ...] = SIMPLE_HEADERS
     #: Response headers that scripts may read.
     exposed: tuple[str, ...] = ()
 
 
 def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Response], Response]:
-    """Start Flask-Cors with policies by regular expression of the URL, and return its hook.
+    """Start Flask-Cors with policies by URL regular expression, and return its hook.
 
     For a URL without variables, Flask-Cors is called once, and its headers are reused. Flask-Cors
     handles all preflight requests.
@@ -54,7 +54,7 @@ def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Resp
             for pattern, policy in policies.items()
         },
         origins="*",
-        send_wildcard=True,  # also without Origin, because scripts may get a cached response
+        send_wildcard=True,  # sent even without Origin, since a cache may reuse the response
         max_age=_PREFLIGHT_CACHE_SECONDS,
         intercept_exceptions=False,  # errors have been rendered already
     )

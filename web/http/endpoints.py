@@ -42,7 +42,7 @@ class ErrorFormat(Enum):
     API = "api"
     #: OAuth error (RFC 6749 section 5.2).
     OAUTH = "oauth"
-    #: Plain-text sentence, which Git displays.
+    #: Plain-text message, which Git displays.
     TEXT = "text"
     #: Format of Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
     REGISTRY = "registry"
@@ -198,7 +198,7 @@ class MachineBlueprint(Blueprint):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoints:
-    """Properties of all endpoints of an application, and URL prefixes of error formats."""
+    """Properties of all endpoints in an application, and URL prefixes by error format."""
 
     #: Endpoints by the name of the view in Flask's URL map.
     by_name: Mapping[str, Endpoint]
@@ -207,7 +207,7 @@ class Endpoints:
 
 
 def collect_endpoints(app: Flask) -> None:
-    """Collect the properties of all views of the application.
+    """Collect the properties of all views in the application.
 
     Raise TypeError if a view has no access decorator.
     """
@@ -310,7 +310,7 @@ def list_page_blueprints(app: Flask) -> tuple[str, ...]:
 
 
 def collect_cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
-    """Return the CORS policies of blueprints and views by regular expression of the URL.
+    """Return the CORS policies of blueprints and views by URL regular expression.
 
     Raise TypeError if a view has a policy but its URL has variables.
     """

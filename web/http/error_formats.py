@@ -27,7 +27,7 @@ _REGISTRY_CODES = {
 def render_plain_text_error(
     status: int, sentence: str | None, headers: Mapping[str, str]
 ) -> Response:
-    """Render an error as a plain-text sentence."""
+    """Render an error as a plain-text message."""
     words = sentence or HTTP_STATUS_CODES.get(status, "Error")
     return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
 
@@ -63,7 +63,7 @@ _EVENT_STATUSES = frozenset({405, 408, 413})
 
 
 def render_json_error(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    """Return an error as JSON, with straight quotes in its sentences."""
+    """Return an error as JSON, with straight quotes in its messages."""
     response = build_json_response(_to_plain_value(body), status)
     response.headers.update(headers)
     return response
@@ -127,7 +127,7 @@ def render_error_page(
 ) -> Response:
     """Render an error as a page.
 
-    `words` is a title and an advice that replace the default texts for the status.
+    `words` contains a title and advice that replace the default texts for the status.
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
@@ -163,7 +163,7 @@ def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_advice(status: int) -> str | None:
-    """Return advice for a request that should be a POST, or with a trailing slash in the URL."""
+    """Return advice if a request should be a POST, or if its URL has a trailing slash."""
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not list_existing_methods(["POST"], path=bare):
         return None

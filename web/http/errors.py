@@ -315,14 +315,14 @@ def _is_api_parameter_error(error: Exception) -> bool:
 
 
 def build_error_response(error: DomainError) -> Response:
-    """Return the response for an error, for views that commit and so do not raise it."""
+    """Return the response for an error, for views that commit instead of raising it."""
     return _render_error(
         get_error_status(error), str(error), _build_headers(error), extra=_collect_details(error)
     )
 
 
 def build_bearer_error_response(error: InvalidTokenError) -> Response:
-    """Return the response for a rejected token, for views that commit and so do not raise it."""
+    """Return the response for a rejected token, for views that commit instead of raising it."""
     return _render_bearer_error(error, _build_headers(error))
 
 
@@ -370,7 +370,7 @@ def _handle_http_exception(error: HTTPException) -> Response:
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     is_page = get_error_format() is ErrorFormat.PAGE
-    # A user opened the URL of a rejected form again, such as from the address bar.
+    # A user reopened the URL of a rejected form, for example from the address bar.
     if is_page and status == HTTPStatus.METHOD_NOT_ALLOWED and (above := find_page_above()):
         return make_response(redirect(add_base_path(above), HTTPStatus.SEE_OTHER))
     if is_page and isinstance(error, CSRFError):
@@ -465,7 +465,7 @@ def _render_oauth_error(status: int, sentence: str | None, headers: Mapping[str,
     return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 
 
-#: Render functions for the formats in which an error consists of a status and a sentence.
+#: Render functions for the formats in which an error consists of a status and a message.
 _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
     ErrorFormat.OAUTH: _render_oauth_error,
     ErrorFormat.TEXT: render_plain_text_error,
@@ -474,7 +474,7 @@ _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], 
 
 
 def _add_oauth_explanation(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an error with an explanation for OAuth, or unchanged for the API."""
+    """Return an OAuth error with an explanation, or an API error unchanged."""
     return add_explanation(body) if get_error_format() is ErrorFormat.OAUTH else body
 
 

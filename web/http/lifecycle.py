@@ -1,7 +1,7 @@
-"""Registers the middleware and hooks of every request, in order, from the web server to the view.
+"""Registers the middleware and hooks for all requests, in order, from server to view.
 
-The hooks are defined in the modules of their subjects. A hook that only one blueprint needs is
-registered in the module of its views.
+Each hook is defined in the module for its topic. A hook that only one blueprint needs is registered
+in the module of its views.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,10 @@ from web.settings.reader import Settings
 def register_lifecycle(
     app: Flask, settings: Settings, *, lead_to_setup: Callable[[], ResponseReturnValue | None]
 ) -> None:
-    """Register middleware and hooks; call it when the blueprints are registered.
+    """Register middleware and hooks, after the blueprints have been registered.
 
-    Before the view, Flask runs the hooks of the application, then the hooks of the blueprint. After
-    the view, it runs the hooks of the blueprint, then the hooks of the application, both in reverse
-    order.
+    Before the view, Flask runs the application's hooks, then the blueprint's hooks. After the view,
+    it runs the blueprint's hooks, then the application's hooks, both in reverse order.
     """
     # WSGI middleware: a request passes through the last wrapper first.
     app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Error page for requests with a URL that is too long for the web server.
+"""Error page for requests whose URL is too long for the web server.
 
 The server rejects such a request before it reaches the application, so that API clients get JSON.
 For browsers, the server requests this page with only the path of the URL.

@@ -36,7 +36,7 @@ def add_base_path(path: str) -> str:
     return f"{request.script_root}{path}"
 
 
-#: Part of the paths of receivers. Links and redirects do not repeat their query, because it may
+#: Part of each receiver's path. Links and redirects omit the query of such a URL, because it may
 #: contain a key.
 _RECEIVER_PATH = "/alerts/notify"
 
@@ -44,7 +44,7 @@ _RECEIVER_PATH = "/alerts/notify"
 def get_current_path() -> str:
     """Return the path and the query of this request as the browser sent them.
 
-    At URLs of receivers, the query is omitted.
+    For receiver URLs, the query is omitted.
     """
     path = f"{request.script_root}{request.full_path}".rstrip("?")
     return path.partition("?")[0] if _RECEIVER_PATH in request.path.lower() else path

@@ -1,4 +1,4 @@
-"""Dependencies of actions that pass bodies to the receivers of alerts."""
+"""Dependencies of actions that pass request bodies to alert receivers."""
 
 from datetime import timedelta
 from functools import partial

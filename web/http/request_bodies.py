@@ -55,8 +55,8 @@ def read_limited_body(limit: int) -> ReceivedBody:
     """Return the decompressed body if it is smaller than a limit.
 
     A body is not read if its Content-Length is too large. Otherwise, reading stops at the limit.
-    Raise BodyTooLargeError in both cases, and UnreadableBodyError for an incomplete body. Errors of
-    decompression are returned with the body.
+    Raise BodyTooLargeError in both cases, and UnreadableBodyError for an incomplete body.
+    Decompression errors are returned with the body.
     """
     check_declared_length(limit)
     # Werkzeug's limit for forms may be lower than this limit.
@@ -86,7 +86,7 @@ class BodyBeginning:
 
     content: bytes
     size: int
-    #: `True` if the body is longer than the read part. The connection must then be closed.
+    #: `True` if the body is longer than the part that was read. The connection must then be closed.
     has_more: bool
 
 
@@ -119,7 +119,7 @@ def _decompress_body(body: bytes, encoding: str, limit: int) -> bytes:
 def _decompress_gzip(body: bytes, maximum: int, encoding: str) -> bytes:
     """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
-        # GzipFile does not copy the rest of the body for each member, unlike a loop with zlib.
+        # Unlike a loop with zlib, GzipFile does not copy the remaining body for each member.
         return GzipFile(fileobj=BytesIO(body)).read(maximum)
     except EOFError as error:
         raise UnreadableBodyError(f"The {encoding} body is incomplete.") from error
@@ -145,8 +145,8 @@ def _decompress_zlib(body: bytes, maximum: int, encoding: str) -> bytes:
 def check_media_type(*expected: str) -> None:
     """Check that the body has an expected media type, by default JSON.
 
-    Raise NotJsonError if not. The structured suffix of the first type is accepted as well, such as
-    +json (RFC 6839 section 3.1).
+    Raise NotJsonError if not. The structured suffix of the first type, such as +json, is also
+    accepted (RFC 6839 section 3.1).
     """
     wanted = expected or ("application/json",)
     # Some senders and proxies join two headers with a comma.

@@ -1,4 +1,4 @@
-"""Request ids, log lines and metrics of all requests."""
+"""Request ids, log lines and metrics for all requests."""
 
 import logging
 import sys

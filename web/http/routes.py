@@ -125,7 +125,7 @@ def find_page_above() -> str | None:
 
 
 def is_read_of_receiver() -> bool:
-    """Return whether this request reads the URL of a receiver, which looks like a group's URL."""
+    """Return whether this is a read request to a receiver URL, which looks like a group URL."""
     is_read = request.method in _READ_METHODS and request.path.endswith((".json", "/api/v2/alerts"))
     return is_read and bool(list_existing_methods(["POST"]))
 

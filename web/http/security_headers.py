@@ -1,7 +1,7 @@
-"""Security headers of all responses.
+"""Security headers for all responses.
 
 Two headers are omitted from pages that applications link to. Browsers apply `form-action` to each
-redirect after a form is sent, including redirects of the application's site. Only the first
+redirect after a form is sent, including redirects by the application's site. Only the first
 redirect is known to this server. An opener policy would separate a popup from the application that
 opened it.
 """
@@ -49,12 +49,12 @@ def add_security_headers(response: Response) -> Response:
 
 
 def _add_page_headers(response: Response, *, leads_out: bool) -> None:
-    """Add the headers of a page or redirect, since the opener policy applies to both."""
+    """Add the headers for a page or redirect, since the opener policy applies to both."""
     response.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY + (
         "" if leads_out else _FORM_ACTION_POLICY
     )
     response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if leads_out else "same-origin"
-    # Pages are personal, so only browsers can cache them, and must revalidate them.
+    # Pages are personal. Only browsers may cache them, and only with revalidation.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     for name, value in _PAGE_HEADERS.items():
         response.headers.setdefault(name, value)

@@ -16,7 +16,7 @@ _CHUNK_CHARACTERS = 4_096
 
 
 def build_text_file_response(content: str | Iterable[str], name: str) -> Response:
-    """Return a text as a download, or stream its lines.
+    """Return text as a download, or stream its lines.
 
     The extension of the name determines the media type.
     """

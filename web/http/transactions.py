@@ -50,7 +50,7 @@ def commit_session(response: Response) -> Response:
 
 
 def find_session_connection() -> SessionConnection | None:
-    """Return the connection of the current transaction of this request, or None."""
+    """Return the connection of this request's current transaction, or None."""
     if not has_app_context() or not db.session.registry.has():
         return None
     session = db.session()

@@ -1,4 +1,4 @@
-"""Unit of work of the current request or command, for actions of the domain."""
+"""Unit of work of the current request or command, for domain actions."""
 
 from flask import g, has_request_context
 from flask_login import current_user

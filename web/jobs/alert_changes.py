@@ -70,7 +70,7 @@ def _build_incident_context(session: Session, now: datetime, settings: Settings)
 
 
 def open_waiting_incidents(settings: Settings) -> None:
-    """Open the incidents of alerts that are no longer silenced."""
+    """Open the incidents for alerts that are no longer silenced."""
     with use_engine(settings) as engine, Session(engine) as session:
         context = _build_incident_context(
             session, read_system_clock(), read_current_settings(settings, session=session)

@@ -27,8 +27,7 @@ from web.settings.stored import read_current_settings
 _log = logging.getLogger("gatebell.backchannel_logout")
 #: Maximum number of ended sign-ins in one run.
 _MAX_SIGN_INS_PER_RUN = 100
-#: Maximum number of applications notified in parallel, so that a slow application delays few
-#: others.
+#: Maximum number of applications notified in parallel. A slow application thus delays few others.
 _MAX_CONCURRENT_APPLICATIONS = 8
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -41,7 +40,7 @@ class BackchannelLogout(Job):
     connections = 2
 
     def run_due(self) -> int:
-        """Notify applications of the sign-ins that have ended and return their number."""
+        """Notify applications of ended sign-ins, and return the number of sign-ins."""
         with Session(self.engine) as session, session.begin():
             ended = claim_ended_sessions(
                 maximum=_MAX_SIGN_INS_PER_RUN, session=session, now=self.clock()

@@ -39,7 +39,7 @@ class ClockCorrections(Job):
         self._count.close_connection()
 
     def run_due(self) -> int:
-        """Log if the clock was set back, and correct stored times in the future.
+        """Log a message if the clock was set back, and correct stored times in the future.
 
         Always return 0, so that the scheduler pauses the job.
         """

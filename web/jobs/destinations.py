@@ -44,7 +44,7 @@ _MAX_INCIDENT_CHANGES = 100
 
 
 class DestinationWorker(Job):
-    """Job that delivers messages to the destinations of one kind, which subclasses define."""
+    """Job that delivers messages to one kind of destination, which subclasses define."""
 
     #: Number of database connections. A few are enough, because no connection is held during
     #: requests to destinations.
@@ -52,7 +52,7 @@ class DestinationWorker(Job):
     #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
-    #: Prefix of the event keys in the log, and of the name of the field with the destination's id.
+    #: Prefix of event keys in the log, and of the field name for the destination's id.
     subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64

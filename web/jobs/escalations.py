@@ -33,7 +33,7 @@ _COLLECTION_PAUSE_SECONDS = 0.25
 def handle_escalation_changes(
     changes: Sequence[QueuedChange], *, session: Session, now: datetime, settings: Settings
 ) -> None:
-    """Start and end escalations, as the escalations handler of `web.jobs.alert_changes`."""
+    """Start and end escalations, as a handler for `web.jobs.alert_changes`."""
     lifecycle.process_alert_changes(
         changes, session=session, now=now, escalation_settings=_build_escalation_settings(settings)
     )

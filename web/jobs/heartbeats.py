@@ -1,4 +1,4 @@
-"""Job that opens and resolves the alerts of heartbeats."""
+"""Job that opens and resolves heartbeat alerts."""
 
 import logging
 from datetime import timedelta

@@ -35,7 +35,7 @@ def _report_host_repeatedly(
         try:
             report_host(settings, name)
             pause(HOST_REPORT_INTERVAL.total_seconds())
-        except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+        except SQLAlchemyError as error:  # /readyz reports unavailable or unmigrated databases
             _log.debug(
                 "Host report was not stored.",
                 extra={"event": "host.report_not_stored", "reason": type(error).__name__},

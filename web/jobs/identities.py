@@ -26,7 +26,7 @@ _MAX_RUN_SECONDS = 50.0
 def check_identities(settings: Settings) -> None:
     """Check all identities that are due, one after the other.
 
-    If a provider cannot be reached, its other identities are skipped until the next run.
+    If a provider cannot be reached, its remaining identities are skipped until the next run.
     """
     ends, away = monotonic() + _MAX_RUN_SECONDS, set[int]()
     with use_engine(settings) as engine, Session(engine) as session:

@@ -184,7 +184,7 @@ def _build_keyring(settings: Settings) -> Keyring:
 def send_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Send the queued messages one by one, and return the number of attempts.
 
-    Sending stops after a while. Return 0 if the mail server is unavailable.
+    Sending stops after `_MAX_RUN_TIME`. Return 0 if the mail server is unavailable.
     """
     began, count, keyring = clock(), 0, _build_keyring(settings)
     with use_engine(settings) as engine:

@@ -65,7 +65,7 @@ def _fetch_calendar(
 
 
 def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock) -> None:
-    """Queue notices about conflicts of shifts and absences, if a mail server is configured."""
+    """Queue notices about conflicts between shifts and absences, if mail is configured."""
     if not settings.mail_url:
         return
     with use_engine(settings) as engine, Session(engine) as session:

@@ -140,7 +140,7 @@ class PageSenders:
     def __init__(
         self, settings: Settings, *, clock: Clock, read_push_key: Callable[[], ECKey]
     ) -> None:
-        """Store the settings of the environment without opening any connection."""
+        """Store the settings from the environment without opening any connection."""
         self.apprise = AppriseProcesses(settings)
         self._read_push_key = read_push_key
         self._settings = settings
@@ -243,7 +243,7 @@ class PageSenders:
 
 
 def _build_contact_url(settings: Settings) -> str:
-    """Return the URL at which operators of push services reach the operator of this instance."""
+    """Return the URL at which push service operators can reach this instance's operator."""
     return f"mailto:{settings.mail_from}" if settings.mail_from else settings.base_url
 
 
@@ -287,7 +287,7 @@ def run_due(settings: Settings, clock: Clock) -> None:
 
 
 class PagingJob(Job):
-    """Job that sends the pages of one worker."""
+    """Job with which a worker sends pages."""
 
     name = "pages"
     due = or_(RECIPIENTS_ARE_DUE_SOON, CONTACTS_ARE_DUE)
@@ -423,7 +423,7 @@ class PagingJob(Job):
                 break
             began = monotonic()
             problem = self._senders.send_message(delivery, settings)
-            # A push service that reports the end of a subscription works.
+            # A push service that reports the end of a subscription is working.
             is_good = problem is None or problem.has_ended
             did_well = is_good and monotonic() - began < _SLOW_SERVICE_SECONDS
             if problem is not None:

@@ -33,7 +33,7 @@ def start_reachability_recorder(
 
 
 class ReachabilityRecorder:
-    """Recorder of the reachability of one web process."""
+    """Recorder for the reachability of a web process."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ReachabilityRecorder:
         while True:
             try:
                 self.store_record()
-            except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+            except SQLAlchemyError as error:  # /readyz reports unavailable or unmigrated databases
                 reason = type(error).__name__
                 _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
             except Exception:  # noqa: BLE001 - without records, heartbeats would never be evaluated

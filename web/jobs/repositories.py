@@ -97,7 +97,7 @@ def _run_removal(
 def _remove_images(
     removal: ClaimedRemoval, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
-    """Remove the repository or its tags, and return False if the time was not sufficient."""
+    """Remove the repository or its tags, and return False if time ran out."""
     try:
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # already removed by another process

@@ -66,7 +66,7 @@ def assign_alerts_to_monitors(settings: Settings) -> None:
 
 
 def record_on_call_eligibility(settings: Settings) -> None:
-    """Record changes in the users who are eligible for on-call duty."""
+    """Record changes to the set of users who are eligible for on-call duty."""
     with use_engine(settings) as engine, Session(engine) as session:
         record_eligibility_changes(
             session=session, now=read_system_clock(), commit_batch=session.commit

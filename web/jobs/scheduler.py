@@ -44,8 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Job(ABC):
     """A kind of background work.
 
-    `engine` is for transactions that write. `reading_engine` does not take the write lock of
-    SQLite.
+    `engine` is for transactions that write. `reading_engine` does not take SQLite's write lock.
     """
 
     #: Name of the job and its thread, which appears in logs.
@@ -91,7 +90,7 @@ class Job(ABC):
         return self.engine.execution_options(begin_mode="DEFERRED")
 
     def is_due(self, due: ColumnElement[bool]) -> bool:
-        """Return whether a condition of `domain.core.schedule_conditions` is met now."""
+        """Return whether a condition from `domain.core.schedule_conditions` is met now."""
         with Session(self.reading_engine) as session:
             return bool(session.scalar(select(due), compute_parameters(self.clock())))
 
@@ -179,9 +178,9 @@ class Job(ABC):
         try:
             return self.process_due_work()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
-        # connections get the errors of the driver.
+        # connections get the driver's errors.
         except list_database_errors() as error:
-            if is_conflict(error):  # the other transaction of the deadlock has continued
+            if is_conflict(error):  # the other transaction in the deadlock has continued
                 return 1
             _log.debug(
                 "Job stopped because the database was unavailable.",
@@ -314,7 +313,7 @@ class Scheduler:
     def _query_due_jobs(self) -> None:
         now = self._clock()
         seen_at, end = self._periods
-        if not seen_at <= now < end:  # also if the clock was set back
+        if not seen_at <= now < end:  # this also applies if the clock was set back
             for job in self._jobs:
                 if job.is_new_period():
                     job.start_run()

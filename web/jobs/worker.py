@@ -97,7 +97,7 @@ class WorkerHeartbeatJob(PeriodicJob):
 
 
 def build_jobs(settings: Settings) -> Sequence[Job]:
-    """Return all jobs of a worker."""
+    """Return all jobs that a worker runs."""
     once = partial(PeriodicJob, settings=settings)
     each = partial(PerWorkerJob, settings=settings)
     return (
@@ -138,7 +138,7 @@ def build_jobs(settings: Settings) -> Sequence[Job]:
 def main(*, is_first: bool = False) -> None:
     """Run the worker until it receives a signal, and let active jobs finish.
 
-    The first worker of `make run` prepares the database first.
+    Before that, the first worker that `make run` starts prepares the database.
     """
     limit_allocator_memory()
     freeze_loaded_objects()

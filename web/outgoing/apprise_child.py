@@ -1,9 +1,9 @@
 """Child process that can only send messages through apprise.
 
 apprise opens its own connections, so an audit hook (PEP 578) checks every address to which it
-connects. The hook rejects other programs, Unix sockets and files outside of Python's own. Users
-write the URLs. A request may therefore only go to a public address, or to a host and port that the
-administrator has configured. Users can set neither its method nor its headers.
+connects. The hook rejects other programs, Unix sockets, and files that do not belong to Python.
+Users write the URLs. A request may therefore only go to a public address, or to a host and port
+that the administrator has configured. Users can set neither its method nor its headers.
 
 The process does not inherit the service's environment. It reads requests from standard input and
 writes results to standard output, both as lines of JSON. It can handle several requests at the same
@@ -35,10 +35,10 @@ from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_addr
 from domain.delivery.outgoing.errors import AddressBlockedError, describe_status_problem
 from domain.delivery.outgoing.hosts import HostList
 
-#: Maximum message length, in characters, up to which a service gets the short text. Services for
-#: text messages and push messages have such limits.
+#: Maximum message length, in characters, of services that get the short text. Services for text
+#: messages and push messages have such limits.
 _MAX_SHORT_MESSAGE_LENGTH = 1_024
-#: Pattern of mentions that notify everyone. The sender of an alert must not cause such
+#: Pattern for mentions that notify everyone. The sender of an alert must not cause such
 #: notifications.
 _MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 #: Services that act on this machine or read its data.
@@ -83,12 +83,12 @@ _SHUTDOWN_SECONDS = 15.0
 #: Minimum length of secrets in a URL. Shorter parts are not secrets, and removing them would damage
 #: other words.
 _MIN_SECRET_LENGTH = 5
-#: Patterns of log lines in which apprise reports a failed connection or a service's response.
+#: Patterns for log lines in which apprise reports a failed connection or a service's response.
 _SOCKET_ERROR = "Socket Exception"
 _FAILURE_DETAILS = re.compile(rf"(Response Details|{_SOCKET_ERROR}):\s*(b(?='))?")
-#: Pattern of the status of a response in apprise's log.
+#: Pattern for a response status in apprise's log.
 _RESPONSE_STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
-#: Pattern of urllib3's message about a failed connection, which captures the relevant part.
+#: Pattern for urllib3's message about a failed connection, which captures the relevant part.
 _CONNECTION_CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
 
 
@@ -107,7 +107,8 @@ class _ActiveRequest:
 #: Request of this thread. apprise passes it to most of the threads that it starts. Other threads
 #: can only reach public addresses.
 _active_request: ContextVar[_ActiveRequest] = ContextVar("request")
-#: Host and port of the last name lookup. The connection to the found address follows it.
+#: Host and port of the last name lookup. The connection to the resolved address follows this
+#: lookup.
 _last_lookup: ContextVar[tuple[str, int]] = ContextVar("looked_up")
 _PUBLIC_ADDRESSES = AddressPolicy()
 
@@ -117,7 +118,7 @@ class Sandbox:
 
     def __init__(self) -> None:
         """Determine the readable files, which are only the files of Python itself."""
-        # The folder of the service is excluded, because the database may be in it. Its modules are
+        # The service's folder is excluded, because the database may be in it. Its modules are
         # already loaded.
         own = os.path.realpath(Path.cwd())
         places = {
@@ -239,11 +240,11 @@ class AppriseRequestHandler:
             self._results.flush()
 
     def _find_service(self, url: str) -> Any:
-        """Return the service of a URL, or None if apprise cannot read the URL."""
+        """Return the service for a URL, or None if apprise cannot read the URL."""
         asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
         service = self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
         if service is not None:
-            service.redirects = False  # overrides the URL
+            service.redirects = False  # this overrides the URL
         return service
 
     def _check_url(self, request: Mapping[str, Any]) -> dict[str, object]:
@@ -275,7 +276,7 @@ class AppriseRequestHandler:
         )
 
     def _find_file_problem(self, service: Any) -> str | None:
-        """Return the problem of a service that reads local files or downloads, or None."""
+        """Return the problem with a service that reads local files or downloads, or None."""
         files = self._apprise.AppriseAttachment
         named = any(isinstance(each, files) and each for each in vars(service).values())
         # The email service keeps key files in a nested object.
@@ -341,7 +342,7 @@ class AppriseRequestHandler:
 
 
 def _get_module_name(service: Any) -> str:
-    """Return the name of the module of a service or of its class."""
+    """Return the name of the module that defines a service."""
     return str(service.__module__).removeprefix("apprise.plugins.").partition(".")[0]
 
 
@@ -361,7 +362,7 @@ def _find_host(service: Any) -> str | None:
 
 
 def _find_problem(service: Any) -> str | None:
-    """Return the problem of a URL that sets a header or a method, or None."""
+    """Return the problem with a URL that sets a header or a method, or None."""
     if "headers" in service.template_kwargs and service.headers:
         return (
             "the URL sets a header, which Gatebell does not send: remove the parameters that start "
@@ -420,7 +421,7 @@ def _read_requests() -> Iterator[Mapping[str, Any]]:
 
 
 def fit_message_text(body: str, short: str, *, room: int) -> str:
-    """Return a text that fits within the given number of characters.
+    """Return text that fits within the given number of characters.
 
     A long text that is cut ends with the short text, which contains the required actions.
     """

@@ -1,8 +1,8 @@
 """Sends messages through apprise in child processes, which are started as needed.
 
 A child handles several requests at the same time (`web/outgoing/apprise_child.py`). If a request
-takes too long, the child gets no further requests, and is killed once the others have ended. A
-request that hangs therefore does not affect the others. An idle child ends after a while.
+takes too long, the child gets no further requests, and is killed once its other requests have
+finished. A hung request therefore does not affect other requests. An idle child ends after a while.
 """
 
 import json
@@ -83,7 +83,7 @@ class AppriseProcesses:
     ) -> SendProblem | None:
         """Send a message within the given time and return the problem, or None.
 
-        Services with a low limit on length get `short_body`.
+        Services with a low length limit get `short_body`.
         """
         message = {"title": title, "body": body, "short_body": short_body, "is_alarm": is_alarm}
         request = {"op": "send", "url": url, **message}
@@ -263,7 +263,7 @@ def _build_command_line(settings: Settings) -> list[str]:
 
 
 def _build_environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of a child, which contains nothing of the service's environment."""
+    """Return a child's environment, which contains nothing from the service's environment."""
     if settings.trusted_ca_file is None:
         return {}
     bundle = _write_ca_bundle(settings.trusted_ca_file, settings.instance_path)

@@ -2,9 +2,9 @@
 
 A host name is resolved once, and the connection goes to an address that was checked. If the address
 of a name changes in between, the connection still goes to the checked address. The certificate is
-verified for the host name. The client follows no redirects, ignores proxies of the environment, and
-limits the size of a response. With OUTGOING_PROXY, the proxy resolves the names of public hosts
-(`web/outgoing/proxy.py`).
+verified for the host name. The client follows no redirects, ignores proxies configured in the
+environment, and limits the size of a response. With OUTGOING_PROXY, the proxy resolves the names of
+public hosts (`web/outgoing/proxy.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ from web.outgoing.addresses import resolve_allowed_addresses
 from web.outgoing.proxy import Proxy, is_direct_request
 from web.settings.reader import Settings
 
-#: Time limit of a whole request in seconds: name, connection, TLS, sending and the response.
+#: Time limit in seconds for a whole request: name lookup, connection, TLS, sending and response.
 DEADLINE_SECONDS = 10.0
-#: Time limit of a connection attempt in seconds while there are other addresses.
+#: Time limit in seconds for a connection attempt while there are other addresses to try.
 _CONNECT_TIMEOUT_SECONDS = 4.0
 #: Maximum number of response bytes read. The status of a longer response is still used.
 _MAX_RESPONSE_BYTES = 65_536
@@ -89,7 +89,7 @@ class OutgoingClient:
         proxy: Proxy | None = None,
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
-        """Store the permitted addresses and the time limit of a whole request."""
+        """Store the permitted addresses and the time limit for a whole request."""
         self._route = _Route(policy=policy, trusted_ca_file=trusted_ca_file, proxy=proxy)
         self._deadline = deadline
         self._kept: tuple[str, HTTPConnection] | None = None
@@ -98,7 +98,7 @@ class OutgoingClient:
     def from_settings(
         cls, settings: Settings, policy: AddressPolicy | None = None
     ) -> "OutgoingClient":
-        """Return a client with the rules of the settings, or with other addresses."""
+        """Return a client with the rules from the settings, or with other address rules."""
         return cls(
             policy or AddressPolicy.from_networks(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
@@ -126,7 +126,7 @@ class OutgoingClient:
         return answer
 
     def fetch_url(self, url: OutgoingUrl) -> OutgoingResponse:
-        """Request a URL once and return the response with more of its body.
+        """Request a URL once and return the response, with more of its body than for a POST.
 
         The connection is not kept. Raise OutgoingError if there is no response.
         """
@@ -135,7 +135,7 @@ class OutgoingClient:
     def send_request(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        """Send a request once and return the status and the whole body.
+        """Send a request once and return the status and the complete body.
 
         The connection is not kept. Raise OutgoingError if there is no response or it is too large.
         """
@@ -147,7 +147,7 @@ class OutgoingClient:
     def fetch_file(
         self, url: OutgoingUrl, headers: Mapping[str, str], *, max_bytes: int
     ) -> OutgoingResponse:
-        """Request a URL once and return the response with its whole body.
+        """Request a URL once and return the response with its complete body.
 
         The connection is not kept. Raise OutgoingError if there is no response, or it is incomplete
         or too large.
@@ -212,7 +212,7 @@ class _OutgoingRequest:
         self._target = url.target
         #: Maximum number of response bytes returned.
         self._max_kept_bytes = kept
-        #: Number of bytes from which a response is too large.
+        #: Number of bytes at which a response is too large.
         self._max_read_bytes = read
         #: Open connection, or None once it is closed.
         self.connection: HTTPConnection | None = None
@@ -344,7 +344,7 @@ class _OutgoingRequest:
 
 
 def _read_limited_body(response: HTTPResponse, kept: int, maximum: int) -> tuple[bytes, bool]:
-    """Read less than `maximum` bytes of the body; return its beginning and whether it is whole."""
+    """Read fewer than `maximum` body bytes; return the beginning and whether it is whole."""
     left, beginning = maximum, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
@@ -375,7 +375,7 @@ def _parse_retry_after(text: str | None) -> int | None:
 
 
 def _convert_error(error: Exception) -> OutgoingError:
-    """Convert an error of urllib3, the system or OpenSSL to an error with a message for users."""
+    """Convert an error from urllib3, the system or OpenSSL to an error for users."""
     if isinstance(error, OutgoingError):
         return error
     if isinstance(error, SSLError | HTTPError) and (reason := find_tls_failure_reason(error)):

@@ -10,7 +10,7 @@ _DEFAULT_PORTS = {"smtp": 587, "smtps": 465}
 
 
 def build_sender(settings: Settings) -> SenderAddress:
-    """Return the name and the email address of the sender of messages."""
+    """Return the name and email address from which messages are sent."""
     host = urlsplit(settings.base_url).hostname or "localhost"
     return SenderAddress(
         name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}"

@@ -1,4 +1,4 @@
-"""HTTP proxy of OUTGOING_PROXY for requests to public addresses."""
+"""HTTP proxy configured by OUTGOING_PROXY, for requests to public addresses."""
 
 import re
 from base64 import b64encode
@@ -22,8 +22,8 @@ from web.outgoing.addresses import resolve_allowed_addresses
 #: Pattern of http.client's error for a proxy that does not connect.
 _REJECTED_TUNNEL = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
 _PUBLIC_ADDRESSES = AddressPolicy()
-#: Pattern of names outside of the public DNS. These are names without a dot, and domains for
-#: private networks (RFC 6762, RFC 8375 and ICANN's `internal`).
+#: Pattern for names outside the public DNS. These are names without a dot, and domains for private
+#: networks (RFC 6762, RFC 8375 and ICANN's `internal`).
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arpa)")
 
 
@@ -68,7 +68,7 @@ def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
 
     A name that this host cannot resolve is left to the proxy, since some hosts cannot resolve
     public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
-    HostNotFoundError for a name of private networks, which the proxy could find in its own network.
+    HostNotFoundError for a private-network name, which the proxy could find in its own network.
     """
     try:
         addresses = resolve_allowed_addresses(url.host, url.port, policy)

@@ -1,7 +1,7 @@
 """Geometry of charts: scales with round ticks, bars, lines and heat maps.
 
 The macros of `templates/macros/charts.html` draw the results as SVG. Vertical positions are pixels.
-Horizontal positions are percentages, so a chart can have any width without distorting its texts.
+Horizontal positions are percentages, so a chart can have any width without distorting its text.
 """
 
 import math
@@ -21,14 +21,14 @@ TOP, BASE = 28, 148
 _LEAST_HEIGHT = 2
 _MAX_TICKS = 4
 _MINUTE, _HOUR, _WEEK = 60, 3_600, 604_800
-#: Steps of a scale of durations, in seconds. Longer steps are round numbers of weeks.
+#: Steps of a duration scale, in seconds. Longer steps are round numbers of weeks.
 _DURATION_STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),
     *(each * _HOUR for each in (1, 2, 3, 6, 12, 24, 48)),
 )
 _MISSING = "\u2013"
-#: Number of levels of a heat map above zero.
+#: Number of heat map levels above zero.
 _LEVELS = 4
 
 
@@ -69,7 +69,7 @@ class Column(NamedTuple):
     #: Label and values as one line.
     text: str
     marks: tuple[str, ...]
-    #: URL of the list of everything that the column counts. None if there is nothing to list.
+    #: URL of a list of the items that the column counts. None if there is nothing to list.
     href: str | None = None
     #: URL of the list of the marks.
     marks_href: str | None = None
@@ -85,7 +85,7 @@ class Chart(NamedTuple):
     #: Segments of lines: the series, the column, and the vertical positions in this column and the
     #: next.
     segments: tuple[tuple[str, int, float, float], ...]
-    #: Sum of all values, and the largest sum of a column.
+    #: Sum of all values, and the largest column sum.
     total: float
     most: float
     has_marks: bool
@@ -135,7 +135,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def label_days(days: Iterable[date]) -> tuple[Label, ...]:
-    """Return the labels of days."""
+    """Return the labels for the given days."""
     return tuple(Label(f"{day.day} {day:%B}", f"{day.day} {day:%b}") for day in days)
 
 
@@ -148,8 +148,8 @@ def build_bars(
 ) -> Chart:
     """Return a chart of stacked bars. Series without values are left out.
 
-    `marks` contains the texts of marks by the index of their column. `links` contains the URLs of
-    the lists of all columns, and `mark_links` the URLs of the lists of their marks.
+    `marks` contains the texts of marks by column index. `links` contains the URL of each column's
+    list, and `mark_links` contains the URL of the list of each column's marks.
     """
     found, marks = tuple(each for each in series if any(each.values)), marks or {}
     sums = [sum(each.values[place] or 0 for each in found) for place in range(len(labels))]
@@ -239,7 +239,7 @@ def build_severity_bars(
 
 
 def add_period(url: str, name: str, start: date, end: date) -> str:
-    """Add the start and end of a period, which are days or times, to the query of a URL."""
+    """Add the start and end of a period, which are days or times, to a URL's query."""
     bounds = (
         format_api_time(each) if isinstance(each, datetime) else each.isoformat()
         for each in (start, end)
@@ -249,7 +249,7 @@ def add_period(url: str, name: str, start: date, end: date) -> str:
 
 
 def list_hour_links(url: str, name: str, now: datetime) -> list[str]:
-    """Return the URLs of lists of the last 24 hours: for each hour, and for all of them."""
+    """Return list URLs for the last 24 hours: a URL for each hour, and a URL for all hours."""
     bounds = [now - timedelta(hours=hours) for hours in range(SHOWN_HOURS, -1, -1)]
     pairs = (*pairwise(bounds), (bounds[0], now))
     return [add_period(url, name, *pair) for pair in pairs]

@@ -1,6 +1,6 @@
 """Cache of compiled templates on disk, next to Python's own bytecode.
 
-Processes load templates from the cache, which saves up to 30 ms for compiling each template.
+Processes load templates from the cache, which saves up to 30 ms of compilation per template.
 """
 
 import sys

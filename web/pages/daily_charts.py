@@ -1,4 +1,4 @@
-"""Charts of the last days for the pages of applications and of the administration."""
+"""Charts of recent days for application pages and administration pages."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -24,7 +24,7 @@ class TitledChart(NamedTuple):
 
 
 def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
-    """Return the last days in a time zone with their start times, oldest first."""
+    """Return the most recent days in a time zone with their start times, oldest first."""
     place = get_zone(time_zone)
     today = convert_to_local(now, place).date()
     days = [today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS))]

@@ -1,7 +1,8 @@
 """Marks pages that follow a change, so that an accidental second tap does nothing.
 
 After a change, another button may be at the position of the tap. On a marked page, the style sheet
-(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard works.
+(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard still
+works.
 """
 
 from flask import Response, request, session
@@ -11,15 +12,15 @@ from web.services import get_current_time
 _CHANGED_AT_KEY = "changed_at"
 #: Number of seconds within which the next page counts as following a change.
 _MAX_SECONDS_AFTER_CHANGE = 10
-#: Header of requests by the script that updates pages (static/js/live.js).
+#: Header of requests from the script that updates pages (static/js/live.js).
 _UPDATE_HEADER = "Gatebell-Update"
 
 
 def is_update() -> bool:
     """Return whether a script requests the page in order to refresh it.
 
-    Such a request does not consume messages and the time of a change. They are for the next page
-    that the user opens.
+    Such a request does not consume messages or the time of a change, which are kept for the next
+    page that the user opens.
     """
     return _UPDATE_HEADER in request.headers
 

@@ -1,4 +1,4 @@
-"""Query parameters and links of lists on pages.
+"""Query parameters and links for lists on pages.
 
 Unknown parameters are rejected.
 """
@@ -35,7 +35,7 @@ CURSOR_PARAMETERS = ("before", "after")
 
 
 _MAX_PAGE_NUMBER = 1_000_000
-#: Parameter with which the script of the page requests a part of the page.
+#: Parameter with which the page's script requests a part of the page.
 _PARTIAL_PAGE_PARAMETER = "_part"
 
 
@@ -57,7 +57,7 @@ def parse_day(arguments: Mapping[str, str]) -> date | None:
 
 
 def read_query_part(schema: type[SchemaT]) -> SchemaT:
-    """Return the parameters of a type from the query of this request.
+    """Return the query parameters that a schema defines.
 
     Raise QueryError for invalid values.
     """
@@ -93,7 +93,7 @@ def get_requested_part(*, order_by: str) -> PageRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedPage:
-    """Page of a list with the URLs of the next and previous pages."""
+    """Page of a list, with the URLs of the next and previous pages."""
 
     items: tuple[Any, ...]
     next_url: str | None

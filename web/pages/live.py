@@ -1,7 +1,7 @@
 """Pages that refresh themselves (ADR 80).
 
-The script of such a page (static/js/live.js) requests the mark of the page at regular intervals.
-When the mark has changed, the script requests the page, and replaces the parts that differ.
+The script of such a page (static/js/live.js) requests the page's mark at regular intervals. When
+the mark has changed, the script requests the page, and replaces the parts that differ.
 """
 
 from collections.abc import Callable

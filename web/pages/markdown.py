@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from domain.core import threads
 
-#: Parser without headings, since pages have their own, and without images of other sites.
+#: Parser without headings, since pages have their own, and without images from other sites.
 _TEXT_PARSER = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
     ["heading", "lheading", "image"]
 )
@@ -34,7 +34,8 @@ _DOCUMENT_CLEANER = nh3.Cleaner(
     url_relative="deny",
     link_rel="nofollow noopener noreferrer",
 )
-#: Number of levels by which headings of a document are lowered, below the page's own headings.
+#: Number of levels by which document headings are lowered, so that they are below the page's own
+#: headings.
 _HEADING_OFFSET = 2
 _MAX_HEADING_LEVEL = 6
 #: Length in characters above which texts are rendered in a thread. A hostile text takes over a

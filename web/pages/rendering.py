@@ -8,15 +8,15 @@ from jinja2 import Template
 
 #: Seconds of rendering after which other requests can run. A list takes twenty times as long.
 _MAX_TURN_SECONDS = 0.001
-#: Methods whose rendering is interrupted. Other requests may hold SQLite's write lock until they
-#: end.
+#: HTTP methods for which rendering is interrupted. Requests with other methods may hold SQLite's
+#: write lock until they end.
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
 
 class CooperativeTemplate(Template):
     """Template that lets other requests of the process run while it is rendered.
 
-    A greenlet that computes blocks all others. If users search in alerts, a token check would
+    A greenlet blocks all others while it computes. If users search alerts, a token check would
     otherwise take as long as rendering one of their pages.
     """
 

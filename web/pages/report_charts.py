@@ -21,7 +21,7 @@ def build_alert_chart(report: Report, list_url: str | None) -> Chart:
 
 
 def build_time_charts(report: Report) -> Sequence[Chart]:
-    """Return the charts of the times to acknowledge and to resolve."""
+    """Return the charts for the time to acknowledge and the time to resolve."""
     labels = [_build_label(each.starts_at, report) for each in report.trend]
     lines = (("median", "Median", "median"), ("p90", "90% within", "90th"))
     return [

@@ -111,7 +111,7 @@ class NavLink:
 
 
 def configure_templates(app: Flask) -> None:
-    """Register filters, tests, globals and the context processor of templates."""
+    """Register filters, tests, globals and the context processor for templates."""
     app.jinja_env.template_class = CooperativeTemplate
     app.jinja_env.bytecode_cache = open_template_cache(Path(app.root_path))
     init_app(app)
@@ -203,9 +203,9 @@ def _format_interval(seconds: float) -> str:
 def format_short_time(moment: datetime, now: datetime, *, seconds: bool = False) -> str:
     """Return a time in the viewer's zone, such as `12:52 (4 min ago)` or `27 Nov 12:52`.
 
-    Times of the current day have no date, and other times of the current year no year. The distance
-    is shown for the current day and within 12 hours. Both times must have a time zone.
-    `static/js/page.js` formats times in the same way.
+    Times on the current day have no date, and other times in the current year have no year. The
+    distance from now is shown for the current day and within 12 hours. Both times must have a time
+    zone. `static/js/page.js` formats times in the same way.
     """
     zone = get_zone(get_viewer_zone())
     local, today = moment.astimezone(zone), now.astimezone(zone).date()
@@ -259,9 +259,9 @@ def get_viewer_zone() -> str:
 
 
 def format_local_time(moment: datetime, time_zone: str) -> Markup:
-    """Return the local time of a place, such as `Mon 23 Nov 09:00` or `Mon 4 Jan 2027 09:00`.
+    """Return the local time in a zone, such as `Mon 23 Nov 09:00` or `Mon 4 Jan 2027 09:00`.
 
-    Times of the current year have no year. The markup prevents line breaks inside of a time.
+    Times in the current year have no year. The markup prevents line breaks inside a time.
     """
     zone = get_zone(time_zone)
     local = moment.astimezone(zone)
@@ -319,12 +319,12 @@ def replace_invisible_text(text: str | None, instead: str = "(blank)") -> str:
 
 
 def remove_direction_overrides(text: str) -> str:
-    """Return a text without overrides of the writing direction."""
+    """Remove overrides of the writing direction from a text."""
     return text.translate(_DIRECTION_OVERRIDES)
 
 
 def mark_code(text: str) -> Markup:
-    """Return a text in which the parts between backticks are code.
+    """Mark the parts of a text between backticks as code.
 
     Errors and descriptions of settings name parameters in backticks, for all interfaces alike.
     """
@@ -379,7 +379,7 @@ def init_app(app: Flask) -> None:
         "restriction": format_restriction,
         "written_day": format_day,
         "event_fact": format_event_fact,
-        # This is for the attribute datetime (RFC 3339, in UTC).
+        # This is for the `datetime` attribute (RFC 3339, in UTC).
         "machine_time": format_utc_time,
         "file_size": format_file_size,
         "milliseconds": format_milliseconds,

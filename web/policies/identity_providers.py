@@ -1,4 +1,4 @@
-"""Access of actions to identity providers."""
+"""Access to identity providers for actions."""
 
 from domain.accounts.identity_providers.relying_party import ProviderAccess
 from web.outgoing.client import OutgoingClient

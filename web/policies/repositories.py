@@ -1,4 +1,4 @@
-"""State of Git repositories, for lists of projects."""
+"""State of Git repositories, for project lists."""
 
 from domain.git.access import can_read_repository
 from domain.git.storage import get_repository_path, has_repository_branches, read_default_branch

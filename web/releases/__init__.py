@@ -1,1 +1,1 @@
-"""Application of the release schedule to requests, and records of affected calls."""
+"""Applies the release schedule to requests, and records affected calls."""

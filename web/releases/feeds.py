@@ -35,13 +35,13 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class _FeedEntry:
-    """Change of the release schedule, as an entry of the Atom feed."""
+    """Change in the release schedule, as an entry in the Atom feed."""
 
     change: Change
     url: str
     published: str
     updated: str
-    #: Release with its date, if that is known.
+    #: Release, with its date if known.
     release: str
 
 
@@ -50,7 +50,7 @@ def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
     entered_at = find_dates_change_time()
     entries = [_build_feed_entry(each, entered_at) for each in reversed(changes)]
     current = get_settings()
-    # The context of pages would load the user of a session, so it is not used.
+    # The page context would load the session's user, so it is not used.
     template = current_app.jinja_env.get_template("help/releases.xml")
     text = template.render(
         url=url,
@@ -136,7 +136,7 @@ def allow_public_caching(response: Response) -> Response:
 
 
 def build_cacheable_response(content: bytes, content_type: str) -> Response:
-    """Return a document with an ETag, or 304 to a client that has it (RFC 9110 section 13)."""
+    """Return a document with an ETag, or 304 if the client has it (RFC 9110 section 13)."""
     response = Response(content, content_type=content_type)
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
     allow_public_caching(response)

@@ -88,7 +88,7 @@ class ReleaseGate:
 
 
 def open_release_gate(read_parameters: Callable[[], Mapping[str, Any]]) -> ReleaseGate | None:
-    """Apply the schedule to this request and announce changes; return None if it has no entry.
+    """Apply the schedule to this request and announce changes; return None without an entry.
 
     `read_parameters` returns the parameters. Changes to rules for security, limits and expiry are
     only announced here. Their own code applies them according to the running release.

@@ -33,19 +33,19 @@ class Rehearsal:
 
     @property
     def is_back(self) -> bool:
-        """Return whether the release is earlier than the running release."""
+        """True if the release is earlier than the running release."""
         return self.release < self.running
 
     @property
     def breaking_uses(self) -> Sequence[AffectedUsage]:
-        """Return the uses that are certain to have a different result."""
+        """Uses that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
 
 def rehearse_change(
     text: str | None, current: Settings, *, session: Session, now: datetime
 ) -> Rehearsal | None:
-    """Return the effects of a new value of the running release.
+    """Return the effects of a new value for the running release.
 
     Return None if the value is missing, unchanged or not a release.
     """

@@ -31,7 +31,7 @@ class InvalidReleaseError(DomainError):
 
 
 class UnknownReleaseError(DomainError):
-    """Error for a release whose changes are unknown, so that a response would be misleading."""
+    """Error for a release with unknown changes, for which a response would be misleading."""
 
     def __init__(self, release: Release) -> None:
         """Set the message, which names the last release that can be requested."""

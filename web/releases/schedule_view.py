@@ -1,4 +1,4 @@
-"""Changes of the release schedule for display: state, date, page, and response headers."""
+"""Changes in the release schedule, for display: state, date, page, and response headers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _EXTENSION_KEY = "gatebell_installed_at"
 
 
 def get_release_dates() -> Mapping[Release, date]:
-    """Return the known dates of releases, in order of the releases."""
+    """Return the known dates of releases, in release order."""
     return get_services().live_settings.get_derived_value(_parse_dates)
 
 
@@ -35,7 +35,7 @@ def find_release_date(release: Release) -> date | None:
 
 
 def find_dates_change_time() -> datetime | None:
-    """Return the time of the last change of the dates at runtime, or None if there was none."""
+    """Return the time when the dates were last changed at runtime, or None."""
     found = get_services().connections.fetch_rows(_ENTERED_AT_QUERY, {})
     return found[0][0] if found else None
 
@@ -58,9 +58,9 @@ class ListedChange:
 
     change: Change
     state: ReleaseChangeState
-    #: Date of its release, if an administrator has entered it.
+    #: Date of the change's release, if an administrator has entered the date.
     day: date | None
-    #: Absolute URL of its page.
+    #: Absolute URL of the change's page.
     url: str
 
 

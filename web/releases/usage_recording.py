@@ -1,8 +1,8 @@
 """Counts API calls by consumer, in memory (see `domain/releases/usage/call_counts.py`).
 
-Before the view runs, the gate (`web/releases/gate.py`) records the changes that affect a call.
-Operations of the API count themselves. All other affected requests, and requests that fail before
-their operation, are counted after the response is created.
+Before the view runs, the gate (`web/releases/gate.py`) records the changes that affect a call. API
+operations count their own calls. All other affected requests, and requests that fail before their
+operation, are counted after the response is created.
 """
 
 import logging
@@ -58,7 +58,7 @@ def record_operation(
     *,
     signed_in_user_id: int | None = None,
 ) -> None:
-    """Count the call of an operation, with the names of the given parameters.
+    """Count a call to an operation, with the names of the given parameters.
 
     `signed_in_user_id` is the id of the signed-in user, if the request has no token. A request that
     previews a later release is not counted.
@@ -79,7 +79,7 @@ def record_operation(
 
 
 def record_fast_operation(bearer: Bearer) -> None:
-    """Count the call of an operation that has no parameters and is not affected by any change."""
+    """Count a call to an operation that has no parameters and is not affected by any change."""
     asked = request_ctx.request
     if _RELEASE_HEADER_KEY not in asked.environ or not _is_preview():
         _count_call(bearer, _build_shape(asked.method, str(asked.url_rule), (), ()), asked)
@@ -112,9 +112,9 @@ def _build_consumer(bearer: Bearer | None) -> Consumer:
 
 
 def record_affecting_changes(change_ids: Iterable[str]) -> None:
-    """Record the changes of the schedule that affect this request, which is counted afterwards.
+    """Record the scheduled changes that affect this request, which is counted afterwards.
 
-    If an operation of the API handles the request, it counts the request itself.
+    If an API operation handles the request, the operation counts the request itself.
     """
     new, known = tuple(change_ids), g.get("noted_changes", ())
     if not new:

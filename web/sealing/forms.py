@@ -102,7 +102,7 @@ def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_i
 def unseal_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
-    A form of another sign-in is displayed again, and so is a form of an earlier release, which
+    A form from another sign-in is displayed again, and so is a form from an earlier release, which
     contains only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
@@ -123,7 +123,7 @@ def seal_logout_request(logout_request: LogoutRequest) -> str:
 
 
 def unseal_logout_request(sealed_text: str) -> LogoutRequest:
-    """Return the logout request of a redirect.
+    """Return the logout request from a redirect.
 
     Raise ExpiredFormError if it is too old or was tampered with.
     """

@@ -22,12 +22,12 @@ def store_secret(name: str, text: str) -> None:
 
 
 def find_secret(name: str) -> str | None:
-    """Return a secret of the session, or None."""
+    """Return a secret from the session, or None."""
     return _decrypt_secret(session.get(name))
 
 
 def take_secret(name: str) -> str | None:
-    """Return and remove a secret of the session, or return None if there is none."""
+    """Return a secret and remove it from the session, or return None if there is none."""
     return _decrypt_secret(session.pop(name, None))
 
 
@@ -62,7 +62,7 @@ class BrokenSealError(Exception):
 
 
 def seal_value(value: Any, *, purpose: str) -> str:
-    """Sign a JSON value and return it as a text, which is not encrypted."""
+    """Sign a JSON value and return it as text, which is not encrypted."""
     return str(create_sealer(purpose).dumps(value))
 
 
@@ -85,7 +85,7 @@ def create_proxy_probe() -> str:
 def describe_seen_client(request: Request) -> dict[str, str]:
     """Return the client's IP address as this service sees it, and the header set by proxies.
 
-    Return an empty mapping unless the request has a valid header of `gatebell doctor`.
+    Return an empty mapping unless the request has a valid header from `gatebell doctor`.
     """
     given = request.headers.get(DOCTOR_HEADER)
     if given is None:

@@ -160,7 +160,7 @@ class _ListenerName(NamedTuple):
 
 
 class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
-    """Gevent worker of gunicorn with a deadline for every wait on a client."""
+    """Gunicorn's gevent worker, with a deadline for every wait on a client."""
 
     #: Seconds in which a request must be received. Handling it may take twice as long.
     request_seconds = 30.0
@@ -241,10 +241,10 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         super().handle(listener, client, addr)
 
     def timeout_ctx(self) -> gevent.Timeout:
-        """Wait for the first bytes of a request and return the timeout for the rest of its head."""
+        """Wait for the first bytes of a request and return the timeout for the remaining head."""
         current = self._current
         if self._has_buffered_data(current.client, current.request):
-            gevent.sleep(0)  # lets other greenlets run
+            gevent.sleep(0)  # this lets other greenlets run
         else:
             kept, new = self.cfg.keepalive, min(self.cfg.keepalive, self.request_seconds)
             self._wait_for_request_data(current.client, kept if current.request else new)
@@ -256,7 +256,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._current.request = req
         answer = BufferedResponse(sock)
         req.body = DeadlineBody(req, sock, deadline=self._current.began + self.request_seconds)
-        sock.settimeout(self.request_seconds)  # for clients that do not read the response
+        sock.settimeout(self.request_seconds)  # applies to clients that do not read the response
         try:
             super().handle_request(listener_name, req, answer, addr)
             answer.send_delayed_head()
@@ -464,7 +464,7 @@ def _serialize_response(response: Any) -> bytes:
 
 
 class ServerLog(Logger):  # type: ignore[misc]
-    """Logger of gunicorn without an access log.
+    """Gunicorn logger without an access log.
 
     The app logs requests itself (web/http/request_log.py). With a logging configuration, gunicorn
     would format an unused line for each request. That takes as long as looking up a token.
@@ -472,14 +472,14 @@ class ServerLog(Logger):  # type: ignore[misc]
 
     @property
     def access_log_enabled(self) -> bool:
-        """Return False, because the app writes the request log."""
+        """False, because the app writes the request log."""
         return False
 
     def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """Log a message, unless it announces the start of gunicorn.
 
         gunicorn logs that message before the settings and the database are checked. If the start
-        fails, the output should only be one sentence with the reason.
+        fails, the output should be a single message with the reason.
         """
         if not msg.startswith("Starting gunicorn"):
             super().info(msg, *args, **kwargs)

@@ -1,8 +1,9 @@
 """Relaying of heavy requests, such as searches, exports and large bodies, to other processes.
 
-A web process serves all its requests in one thread, so a request that computes delays the others. A
-heavy request is therefore relayed to a heavy process. That process runs the same application with a
-lower priority, while the web process only passes bytes between it and the client.
+A web process serves all its requests in one thread, so a compute-intensive request delays the
+others. A heavy request is therefore relayed to a heavy process. That process runs the same
+application with a lower priority, while the web process only passes bytes between it and the
+client.
 
 The processes share a channel, which gunicorn's first process opens before it forks. For each heavy
 request, a web process creates a pair of sockets and sends one of them over the channel. Requests
@@ -46,11 +47,11 @@ _ENVIRON, _BODY, _BODY_ERROR, _BODY_REQUEST, _HEAD, _CHUNK, _END = b"EBXWHPZ"
 _MESSAGE_HEADER = Struct("=BI")
 #: Maximum number of body bytes in a message. Reading them takes less than a millisecond.
 _CHUNK_BYTES = 16 * 1024
-#: Maximum number of requests of one web process that wait for a response to begin.
+#: Maximum number of requests per web process that wait for a response to begin.
 MAX_WAITING_REQUESTS = 64
 _RETRY_AFTER_SECONDS = 2
 #: Types of environment values that are sent to the heavy process. Values of other types are objects
-#: of the web process.
+#: that exist only in the web process.
 _FORWARDED_TYPES = frozenset({str, bool, float})
 #: Increase in niceness for heavy processes, which lowers their priority.
 _NICENESS = 10
@@ -83,7 +84,7 @@ class HeavyChannel:
     """Channel from the web processes of a server to its heavy processes."""
 
     def __init__(self) -> None:
-        """Open the channel, which processes that fork afterwards inherit."""
+        """Open the channel, which is inherited by processes that are forked later."""
         self._sending, self._receiving = socket.socketpair()
         #: File on which each web process holds a shared lock as long as it lives.
         self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
@@ -120,7 +121,7 @@ _open_channels: list[HeavyChannel] = []
 
 
 def open_heavy_channel() -> HeavyChannel:
-    """Open a channel in place of the last one, which belongs to processes from before a reload."""
+    """Open a channel that replaces the channel of processes from before a reload."""
     while _open_channels:
         _open_channels.pop().close_channel()
     _open_channels.append(HeavyChannel())
@@ -325,7 +326,7 @@ class HeavyProcess:
         while is_open:
             self._connections.wait_available()
             received, found, *_ = socket.recv_fds(self._channel, 1, 1)
-            is_open = bool(received)  # until all processes that could send are gone
+            is_open = bool(received)  # open until all processes that could send are gone
             for descriptor in found:
                 self._connections.spawn(self._serve_connection, socket.socket(fileno=descriptor))
 

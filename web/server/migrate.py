@@ -1,4 +1,4 @@
-"""Program of `make migrate`, which migrates the database and exits.
+"""Program for `make migrate`, which migrates the database and exits.
 
 `python -m web.server.migrate --to 0067` returns to a migration, and loses the data that later
 migrations added.

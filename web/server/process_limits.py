@@ -11,7 +11,8 @@ def shorten_switch_interval() -> None:
     """Make computing threads yield sooner to the thread that serves requests.
 
     The serving thread releases the interpreter at each system call, several times per request. If
-    another thread reads a large body or checks a file, it then waits for a whole interval.
+    another thread reads a large body or checks a file, the serving thread then waits for a whole
+    interval.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
 

@@ -34,7 +34,7 @@ class DeadlineBody:
         self._deadline = deadline
         self._seconds: float | None = None
         self._count = 0
-        #: Declared length of the body, or None if it is not declared, as with chunks.
+        #: Declared length of the body, or None if it is not declared, as in a chunked body.
         self._declared: int | None = getattr(message.body.reader, "length", None)
         self._has_ended = False
         self._is_unwanted = False
@@ -69,15 +69,15 @@ class DeadlineBody:
 
     @property
     def is_streamed(self) -> bool:
-        """Return whether the body is read after the view has returned."""
+        """True if the body is read after the view has returned."""
         return self._seconds is not None
 
     def discard_rest(self, declared: int | None) -> None:
         """Discard the rest of the body after the response.
 
         `declared` is the body's length, or None if it is unknown. Closing a connection with unread
-        data sends a reset, which can hide the response from the client. A small rest is therefore
-        read and discarded. With a larger rest, the connection is closed after the response.
+        data sends a reset, which can hide the response from the client. A small remainder is
+        therefore read and discarded. If more is left, the connection is closed after the response.
         """
         self._is_unwanted = True
         self._most = self._count + _MAX_DISCARDED_BYTES

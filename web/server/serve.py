@@ -1,4 +1,4 @@
-"""Program of `make run`, which runs the web server and the worker under a supervisor.
+"""Program for `make run`, which runs the web server and the worker under a supervisor.
 
 The worker prepares the database first. This process stays in memory, so it loads little: no models
 and no domain rules.
@@ -65,7 +65,7 @@ _WORKER_PROGRAM = SupervisedProgram(
     when_ended=ProgramEndReaction.RESTART,
     watchdog_seconds=_WATCHDOG_SECONDS,
 )
-#: Web server. It has no watchdog, because gunicorn replaces its own processes that hang.
+#: Web server. It has no watchdog, because gunicorn replaces its own hung processes.
 _WEB_PROGRAM = SupervisedProgram(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
     when_ended=ProgramEndReaction.RESTART_IF_IT_RAN,
@@ -100,8 +100,8 @@ def _check_certificate(settings: Settings) -> None:
 def _check_port_free(settings: Settings) -> None:
     """Check that the server can listen on the configured port.
 
-    Processes of a killed service get some seconds to release it. Raise _PortUnavailableError if the
-    port cannot be used.
+    Processes of a killed service get a few seconds to release the port. Raise _PortUnavailableError
+    if the port cannot be used.
     """
     endpoint = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _PORT_WAIT_SECONDS

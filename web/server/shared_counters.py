@@ -1,4 +1,4 @@
-"""Directory of the metrics that the web processes of one server share.
+"""Directory for the metrics that the web processes of one server share.
 
 Counters are memory-mapped files, and on a full file system a write kills the process (SIGBUS). The
 files are therefore in memory if possible, and their space is reserved in advance.

@@ -175,7 +175,7 @@ class _ProgramRun:
         return self.program.when_ended is ProgramEndReaction.RESTART
 
     def record_signs_of_life(self) -> None:
-        """Record new watchdog notifications and set the time at which the next one is due."""
+        """Record new watchdog notifications and set the due time of the next notification."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
             # After its first command has prepared the database, the program may have to load again.
@@ -222,7 +222,7 @@ def wait_until_released() -> None:
     """Wait until the program on which this program depends has started, if there is one."""
     held_by = pop_environment_variable(HOLD_VARIABLE)
     if held_by is not None:
-        os.read(int(held_by), 1)  # until the supervisor closes its end
+        os.read(int(held_by), 1)  # wait until the supervisor closes its end
         os.close(int(held_by))
 
 
@@ -242,7 +242,7 @@ class Supervisor:
         self._patience = timeout_seconds
         self._watchdog = Watchdog(timeout_seconds=timeout_seconds)
         #: Time of the first signal, and whether another signal followed. Both are plain values,
-        #: because a lock would deadlock if a signal arrived while another is handled.
+        #: because a lock would deadlock if a signal arrived while another signal was being handled.
         self._told_at: float | None = None
         self._told_twice = False
         #: Sockets that end a pause. Python writes the number of each signal to the second socket.
@@ -312,7 +312,7 @@ class Supervisor:
         return first is not None and not self._by_name[first].has_begun
 
     def _start_if_due(self, run: _ProgramRun) -> bool:
-        """Start a program if it is due and return whether the others may continue."""
+        """Start a program if it is due and return whether other programs may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
                 self._watchdog.register_process(run.start_program(is_held=self._is_held(run)))
@@ -334,7 +334,7 @@ class Supervisor:
                 break
             self._wait_for_signal(_POLL_SECONDS)
         for process in running:
-            process.kill()  # no effect on an ended process
+            process.kill()  # this has no effect on an ended process
         statuses = [process.wait() for process in running]
         for process in running:
             self._watchdog.unregister_process(process.pid)

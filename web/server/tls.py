@@ -1,4 +1,4 @@
-"""TLS of the web server: handshakes, and a certificate that can be renewed at runtime."""
+"""TLS for the web server: handshakes, and a certificate that can be renewed at runtime."""
 
 import logging
 import ssl
@@ -33,7 +33,7 @@ _EXPIRY_NOTICE = timedelta(days=14)
 
 
 class InvalidCertificateError(InvalidError):
-    """Error for an unusable certificate or key, with a sentence that explains why."""
+    """Error for an unusable certificate or key, with a message that explains why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class ServerCertificate:
         return any(each.lower() in {host.lower(), parent.lower()} for each in self.hosts)
 
     def build_expiry_warning(self, now: datetime) -> str | None:
-        """Return a warning if the certificate expires soon or has expired, or None."""
+        """Return a warning about a certificate that expires soon or has expired, or None."""
         if now < self.warning_at:
             return None
         verb = "expires" if now < self.expires_at else "expired"
@@ -130,8 +130,8 @@ def _list_hosts(leaf: Certificate) -> tuple[str, ...]:
 
 
 _log = logging.getLogger("gatebell.tls")
-#: Cipher suites of TLS 1.2 with forward secrecy and authenticated encryption, which all suites of
-#: TLS 1.3 have.
+#: Cipher suites for TLS 1.2 with forward secrecy and authenticated encryption. All TLS 1.3 suites
+#: have both properties.
 _CIPHER_SUITES = (
     f"{SECURITY_LEVEL}:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!aDSS"
 )
@@ -139,7 +139,7 @@ _DAY_SECONDS = 86_400
 
 
 class CertificateFilesError(Exception):
-    """Error for unusable files in TLS_CERTIFICATE or TLS_KEY, with a sentence that explains why."""
+    """Error for unusable TLS_CERTIFICATE or TLS_KEY files, with a message that explains why."""
 
 
 class _ServerSocket(ssl.SSLSocket):
@@ -148,8 +148,8 @@ class _ServerSocket(ssl.SSLSocket):
     def shutdown(self, how: int) -> None:
         """Shut down one or both directions of the connection.
 
-        The method of the standard library would stop encryption in both directions, even if only
-        reading is shut down.
+        The standard library's method would stop encryption in both directions, even if only reading
+        is shut down.
         """
         if how == SHUT_RD:
             # This leaves TLS in use, so that data written later is encrypted.
@@ -203,11 +203,11 @@ class ServedCertificate:
 
     @property
     def expires_at(self) -> datetime:
-        """Return the expiry time of the certificate in use."""
+        """Expiry time of the certificate in use."""
         return self.facts.expires_at
 
     def build_expiry_warning(self) -> str | None:
-        """Return a warning if the certificate expires soon or has expired, or None."""
+        """Return a warning about a certificate that expires soon or has expired, or None."""
         return self.facts.build_expiry_warning(read_system_clock())
 
     def build_host_warning(self, base_url: str) -> str | None:

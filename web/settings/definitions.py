@@ -459,5 +459,5 @@ class Settings(HostSettings):
 
     @property
     def counts_on_host(self) -> bool:
-        """Return whether each host counts rate limits separately, without a shared store."""
+        """True if each host counts rate limits separately, without a shared store."""
         return self.ratelimit_storage_uri == "memory://"

@@ -34,7 +34,7 @@ class SettingMetadata:
 
     @property
     def runtime_kind(self) -> kinds.SettingKind[Any]:
-        """Return the kind of values that are allowed at runtime."""
+        """Kind of values that are allowed at runtime."""
         return self.narrower or self.kind
 
 
@@ -84,5 +84,5 @@ def define_computed_secret(
 
 
 def get_setting_metadata(setting: Field[Any]) -> SettingMetadata:
-    """Return the metadata that the dataclass field of a setting contains."""
+    """Return the metadata from a setting's dataclass field."""
     return cast("SettingMetadata", setting.metadata["about"])

@@ -222,5 +222,5 @@ class HostSettings:
 
     @property
     def uses_sqlite(self) -> bool:
-        """Return whether the database is a SQLite file."""
+        """True if the database is a SQLite file."""
         return self.database_url.startswith("sqlite")

@@ -32,14 +32,14 @@ _MIN_SECRET_LENGTH = 32
 
 
 class InvalidPartError(ValueError):
-    """Error for an invalid value of a setting, with a sentence that explains what is wrong."""
+    """Error for an invalid setting value, with a message that explains what is wrong."""
 
 
 @dataclass(frozen=True)
 class SettingKind(Generic[Value]):
     """Function that parses a setting, and a description of the allowed values.
 
-    The function raises ValueError for a text that is not allowed.
+    The function raises ValueError if a text is not allowed.
     """
 
     read: Callable[[str], Value]
@@ -59,7 +59,7 @@ class SettingKind(Generic[Value]):
     shown: Callable[[Value], str] | None = None
     #: `True` if the value is a path, for which NAME_FILE would be ambiguous.
     is_path: bool = False
-    #: `True` if the value contains dates of releases.
+    #: `True` if the value contains release dates.
     has_release_dates: bool = False
 
 
@@ -67,7 +67,7 @@ def allow_whole_number(minimum: int, maximum: int, unit: str = "") -> SettingKin
     """Allow integers from `minimum` to `maximum`."""
 
     def read(text: str) -> int:
-        # int() would also accept "1_000", "+5" and digits of other scripts.
+        # int() would also accept "1_000", "+5" and digits from other scripts.
         if not re.fullmatch(r"[0-9]{1,18}", text) or not minimum <= int(text) <= maximum:
             raise ValueError(text)
         return int(text)
@@ -131,7 +131,7 @@ def allow_line_of_text(maximum: int) -> SettingKind[str]:
 
 
 def allow_text(maximum: int) -> SettingKind[str]:
-    """Allow printable text of any number of lines, or an empty string."""
+    """Allow printable text with any number of lines, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
@@ -158,7 +158,7 @@ def allow_host() -> SettingKind[str]:
     return SettingKind(read, "an IP address or a host name")
 
 
-#: Pattern of a path with only one spelling, in which no segment consists of dots.
+#: Pattern for a path with only one spelling, in which no segment consists of dots.
 _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 #: First segments of the service's own paths. If BASE_URL began with such a segment, it would be
 #: unclear whether a proxy removes the path.
@@ -172,7 +172,7 @@ OWN_FIRST_SEGMENTS = frozenset(
 
 
 def allow_base_url() -> SettingKind[str]:
-    """Allow an http(s) URL without query and fragment, and remove its trailing slash."""
+    """Allow an http(s) URL without a query or fragment, and remove its trailing slash."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -198,7 +198,7 @@ def allow_base_url() -> SettingKind[str]:
 
 
 def allow_origin() -> SettingKind[str]:
-    """Allow an http(s) URL of a host, and remove its trailing slash."""
+    """Allow an http(s) URL without a path, and remove its trailing slash."""
 
     def read(text: str) -> str:
         url = allow_base_url().read(text)
@@ -226,7 +226,7 @@ def _make_absolute(text: str) -> Path:
 
 
 def allow_authorities_file() -> SettingKind[Path | None]:
-    """Allow the path of a PEM file with certificates of authorities."""
+    """Allow the path of a PEM file with CA certificates."""
 
     def read(text: str) -> Path:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - rarely needed
@@ -253,7 +253,7 @@ _OLD_TLS_VERSIONS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
 def allow_database_url() -> SettingKind[str]:
-    """Allow SQLAlchemy URLs of SQLite files and Postgres databases."""
+    """Allow SQLAlchemy URLs for SQLite files and Postgres databases."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
@@ -331,7 +331,8 @@ def allow_long_secrets() -> SettingKind[tuple[str, ...]]:
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
-        # A secret may contain spaces, but not between two parts that are each long enough.
+        # A secret may contain spaces, but not between two parts that are each long enough to be a
+        # secret.
         if any(sum(len(each) >= _MIN_SECRET_LENGTH for each in key.split()) > 1 for key in found):
             raise InvalidPartError("Use a comma between two secrets, not a space or a new line.")
         return found
@@ -401,7 +402,7 @@ def allow_counter_storage() -> SettingKind[str]:
         except (ConfigurationError, AssertionError) as error:
             raise ValueError(text) from error
         except Exception as error:
-            # Clients of clusters connect immediately, and raise errors of various types.
+            # Cluster clients connect immediately, and raise errors of various types.
             raise InvalidPartError(f"The store is unreachable ({type(error).__name__}).") from error
         return text
 

@@ -31,7 +31,8 @@ _PROFILE_DEFAULTS: Mapping[str, Mapping[str, int]] = {
         "password_hash_memory_kib": 19_456,
     },
 }
-#: Minimum similarity, from 0 to 1, of a misspelled name to a setting. Underscores are ignored.
+#: Minimum similarity, from 0 to 1, between a misspelled name and a setting. Underscores are
+#: ignored.
 _MIN_SIMILARITY = 0.85
 
 __all__ = [
@@ -128,7 +129,7 @@ def parse_change(name: str, text: str) -> Any:
 
 
 def get_changeable_setting(name: str) -> Field[Any]:
-    """Return the setting with this name, in any case.
+    """Return the setting with this name, ignoring case.
 
     Raise SettingsError if it does not exist or cannot change at runtime.
     """
@@ -145,7 +146,7 @@ def get_changeable_setting(name: str) -> Field[Any]:
 
 
 def list_ignored_variables() -> tuple[str, ...]:
-    """Return a sentence for each environment variable that looks like a setting but is ignored."""
+    """Return a message for each environment variable that looks like a setting but is ignored."""
     return (
         *(
             f"{name} is not a setting. Did you mean {meant}?"

@@ -64,7 +64,7 @@ class Section:
 
     @property
     def key(self) -> str:
-        """Return the name of the section in URLs, such as `applications-and-tokens`."""
+        """Name of the section in URLs, such as `applications-and-tokens`."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Current settings: the environment's settings with the changes of administrators."""
+"""Current settings: the environment's settings with administrators' changes."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -15,5 +15,5 @@ def read_stored_settings(*, session: Session) -> dict[str, str]:
 
 
 def read_current_settings(settings: Settings, *, session: Session) -> Settings:
-    """Return the settings of the environment, overridden by the stored settings."""
+    """Return the settings from the environment, overridden by the stored settings."""
     return apply_stored_settings(settings, read_stored_settings(session=session))

@@ -41,7 +41,7 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @authorized_applications.post("/without_application/revoke")
 @sign_in_required
 def revoke_passwords() -> ResponseReturnValue:
-    """Revoke all tokens that password grants issued without an application."""
+    """Revoke all tokens that were issued by password grants without an application."""
     revoke_own_password_tokens(get_unit_of_work())
     flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

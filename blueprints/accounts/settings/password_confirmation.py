@@ -32,9 +32,10 @@ def get_confirmation_error() -> str:
 
 
 def is_current_password(password: str) -> bool:
-    """Return whether the password is correct, or the sign-in is recent if the user has no password.
+    """Return whether the password is correct.
 
-    Attempts count toward the sign-in limits. Raise TooManyAttemptsError if a limit is reached.
+    If the user has no password, return whether the sign-in is recent. Attempts count toward the
+    sign-in limits. Raise TooManyAttemptsError if a limit is reached.
     """
     if not get_current_user().user.has_password:
         return has_recent_sign_in()

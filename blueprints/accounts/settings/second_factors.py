@@ -28,7 +28,7 @@ from web.services import get_settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
-#: Session key for the secret of a new app. It is stored until the user enters a code from the app.
+#: Session key for the secret of a new authenticator app, until the user enters a code from the app.
 _SEED_SESSION_KEY = "authenticator_seed"
 
 

@@ -6,7 +6,8 @@ guesses from elsewhere do not lock out browsers that have signed in before. The 
 each account that has signed in. The cookie grants no access and outlives the sign-in. Attempts from
 a browser with a cookie are counted by that ID. All other attempts are counted together.
 
-The session stores a request to an identity provider for ten minutes, for a single response.
+The session stores each request to an identity provider for ten minutes. A request can be completed
+only once.
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ from web.services import get_current_time, get_services, get_settings, get_sign_
 _COOKIE_NAME = "gatebell_browser"
 _COOKIE_PURPOSE = "known browser"
 _COOKIE_LIFETIME = timedelta(days=366)
-#: Maximum number of accounts in a cookie. It contains the accounts with the latest sign-ins.
+#: Maximum number of accounts in a cookie, which contains the accounts with the latest sign-ins.
 _MAX_ACCOUNTS = 8
 
 
@@ -64,7 +65,7 @@ def get_device_ids() -> dict[int, str]:
 def store_browser_cookie(user_id: int) -> None:
     """Set the cookie with a device ID for an account that has just signed in."""
     device_ids = get_device_ids()
-    # Entries are in the order of their latest sign-in. The oldest entry is dropped.
+    # Entries are ordered by their latest sign-in. The oldest entry is dropped.
     device_ids[user_id] = device_ids.pop(user_id, "") or generate_random_hex(16)
     latest = dict(list(device_ids.items())[-_MAX_ACCOUNTS:])
     sealed = seal_value(list(latest.items()), purpose=_COOKIE_PURPOSE)
@@ -135,7 +136,7 @@ def create_sign_in_and_redirect(
     store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
-    db.session.flush()  # Loading the new sign-in requires its row.
+    db.session.flush()  # The new sign-in can only be loaded after its row has been inserted.
     login_user(load_current_user(token))
     session.permanent = True
     return redirect(next_page or get_next_url())
@@ -144,7 +145,7 @@ def create_sign_in_and_redirect(
 def renew_current_sign_in() -> None:
     """Renew this browser's sign-in cookie after a change of the user's credentials.
 
-    Copies of the former cookie stop working; other sign-ins of the user are not affected. Raise
+    Copies of the previous cookie stop working. The user's other sign-ins are not affected. Raise
     ConflictError if this browser was signed out in the meantime.
     """
     token = renew_sign_in(
@@ -240,7 +241,8 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users sign in there again, unless they connect an account. Raise ProviderError.
+    Signed-in users must sign in at the provider again, unless they are connecting an account. Raise
+    ProviderError if the provider does not respond correctly.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(

@@ -128,7 +128,7 @@ def sign_out() -> ResponseReturnValue:
 @sessions.get("/sign_in/next/<handle>")
 @open_to_anyone
 def go_on(handle: str) -> ResponseReturnValue:
-    """Redirect to the page with the long URL that is stored under a handle."""
+    """Redirect to the long URL that is stored under a handle."""
     address = filter_local_url(find_stored_address(handle) or "")
     if not address:
         flash("This link was valid for one hour and has expired. Open the page again.", "warning")

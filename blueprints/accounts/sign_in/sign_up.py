@@ -1,4 +1,4 @@
-"""Sign-up: the request for a link, and the page where the link creates an account.
+"""Sign-up: the request for a link, and the page where users create an account with the link.
 
 Mail scanners follow links, so an account is created only when the form is submitted.
 """

@@ -77,7 +77,7 @@ def check_code() -> ResponseReturnValue:
 @two_factor.post("/passkey.json")
 @open_to_anyone
 def ask_for_passkey() -> ResponseReturnValue:
-    """Return the options to authenticate with a passkey of the user."""
+    """Return the options to authenticate with one of the user's passkeys."""
     pending = find_pending_sign_in()
     if pending is None:
         return {"message": "Your sign-in has expired. Reload the page and sign in again."}, 403

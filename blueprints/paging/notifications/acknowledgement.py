@@ -53,7 +53,7 @@ def confirm(sealed: str) -> ResponseReturnValue:
             )
         else:
             done = acknowledge_by_link(get_unit_of_work(), link, _read_link_selection())
-        if request.accept_mimetypes.best == "application/json":  # from a service worker
+        if request.accept_mimetypes.best == "application/json":  # The service worker requests JSON.
             return {"acknowledged": done}, 200, SECRET_URL_HEADERS
     except InvalidError as error:
         return _render_page(link, problem=str(error)), 422, SECRET_URL_HEADERS

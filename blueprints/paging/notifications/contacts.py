@@ -78,7 +78,7 @@ def edit(contact_id: int) -> ResponseReturnValue:
 @contacts.get(f"{_CONTACT_PATH}/code")
 @sign_in_required
 def code(contact_id: int) -> ResponseReturnValue:
-    """Show only whether the code was sent, for a page that polls it."""
+    """Show only whether the code was sent, for a page that polls this status."""
     get_list_query()
     page = render_template(
         "notifications/_code.html",
@@ -256,7 +256,7 @@ def _render_new_page(form: ContactForm) -> ResponseReturnValue:
 
 
 def _find_code_context() -> dict[str, Any]:
-    """Return whether this service sends email, and the types of contacts that need it."""
+    """Return whether this service sends email, and which types of contacts require email."""
     return {
         "sends_mail": bool(get_settings().mail_url),
         "mail_types": {each.name for each in CONTACT_TYPES if each.uses_mail_server},

@@ -1,6 +1,7 @@
 """Calendar feeds of on-call schedules at secret URLs (RFC 5545, RFC 7986).
 
-icalendar is imported for the first calendar because it uses 5 MiB of memory in each process.
+icalendar is imported only when a calendar is built, because it uses 5 MiB of memory in each
+process.
 """
 
 from datetime import timedelta
@@ -59,7 +60,7 @@ def build_calendar(calendar_feed: CalendarFeed, *, only_own: bool) -> bytes:
 
 
 def _build_title(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
-    """Return the name and the ID of a calendar, and the URL of its page."""
+    """Return a calendar's name, its ID, and the URL of its page."""
     if calendar_feed.is_own:
         url = build_public_url(url_for("own_on_call.index"))
         return "My on-call", f"on-call-of-{calendar_feed.user_id}@{_get_host()}", url

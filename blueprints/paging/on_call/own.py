@@ -139,7 +139,7 @@ def delete_absence(absence_id: int) -> ResponseReturnValue:
 @own_on_call.route("/absence_calendars/new", methods=["GET", "POST"])
 @sign_in_required
 def new_absence_calendar() -> ResponseReturnValue:
-    """Add a calendar with the user's absences, as a URL or a file."""
+    """Add a calendar of the user's absences, from a URL or a file."""
     form = ImportedCalendarForm()
     if form.run_if_valid(
         lambda: absence_actions.create_own_calendar(get_unit_of_work(), form.entered_calendar)
@@ -152,7 +152,7 @@ def new_absence_calendar() -> ResponseReturnValue:
 @own_on_call.post("/absence_calendars/<int:calendar_id>/<any(refresh, delete):change>")
 @sign_in_required
 def change_absence_calendar(calendar_id: int, change: str) -> ResponseReturnValue:
-    """Read a calendar with the user's absences again, or remove it."""
+    """Refresh or remove a calendar of the user's absences."""
     with show_errors_on_next_page(DomainError):
         act, sentence = absence_actions.delete_own_calendar, "Calendar removed."
         if change == "refresh":

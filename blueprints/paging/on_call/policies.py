@@ -37,7 +37,7 @@ _MAX_USER_CHOICES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class _PolicyEditor:
-    """The form of a policy, with a preview of the policy in words."""
+    """The form for a policy, with a preview of the policy in words."""
 
     form: EscalationPolicyForm
     choices: TargetChoices

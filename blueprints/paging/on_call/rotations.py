@@ -68,13 +68,13 @@ def delete(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> Respon
 
 
 def _propose_first_user(holder: ProjectOrGroup, schedule: OnCallSchedule) -> list[str]:
-    """Return the current user for the first rotation, as the most likely first user."""
+    """Propose the signed-in user as the first user of a schedule's first rotation."""
     me = get_current_user().username
     return [me] if not schedule.rotations and me in list_eligible_names(holder) else []
 
 
 def _add_requested_rows(form: RotationForm) -> RotationForm:
-    """Return the form, with more rows if the user requested rows without JavaScript."""
+    """Return the form, with additional rows if a browser without JavaScript requested them."""
     return form.with_more_rows() if _is_row_request() else form
 
 
@@ -144,7 +144,7 @@ def _preview_turns(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> Picture | None:
-    """Return a picture of one turn of each user, or None while the form is incomplete.
+    """Return a picture of one turn for each user, or None while the form is incomplete.
 
     Raise InvalidError if a field is invalid.
     """

@@ -54,7 +54,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @alert_routes.get("/dry_run")
 @permission_required("alert_routes.dry_run")
 def dry_run(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the users who would have been paged about recent alerts, and the times."""
+    """Show which users would have been paged about recent alerts, and when."""
     days = get_choice(get_list_query("days"), "days", _DRY_RUN_DAYS, "7")
     return render_template(
         "escalations/dry_run.html",

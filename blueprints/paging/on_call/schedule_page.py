@@ -72,13 +72,13 @@ _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 FIRST_CALENDAR_DAY, LAST_CALENDAR_DAY = date(2000, 2, 1), date(2099, 11, 1)
 #: Number of users with distinct colors.
 USER_COLORS = 10
-#: Format of the start of a shift in URLs, in UTC.
+#: Format of shift start times in URLs, in UTC.
 BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
-#: Length of the future period with turns that can be swapped, and the maximum number of turns.
+#: Length of the future period in which turns can be swapped, and maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
 _WHOLE_LIST = OffsetQuery(per_page=100)
-#: Maximum number of columns of a picture on a phone.
+#: Maximum number of columns in a picture on a phone.
 _MAX_COLUMNS = 4
 
 
@@ -99,7 +99,7 @@ class Picture:
     now: float | None
     today: date
     users: Mapping[int, UserReference]
-    #: Numbers of the colors of users.
+    #: Color numbers by user ID.
     colors: Mapping[int, int]
     holidays: Sequence[OnCallHoliday] = ()
     #: Absences by user id.
@@ -113,7 +113,7 @@ class Picture:
         period: Period,
         time_zone: str,
     ) -> "Picture":
-        """Return the picture of lanes in a period."""
+        """Return a picture of the lanes in a period."""
         now = get_current_time()
         return cls(
             lanes=lanes,
@@ -138,7 +138,7 @@ class Picture:
 
     @property
     def narrow_lanes(self) -> Sequence[Lane]:
-        """The first lanes, limited to the number that fits next to each other on a phone."""
+        """The first lanes that fit next to each other on a phone."""
         rows = list(accumulate(lane.rows for lane in self.lanes))
         return self.lanes[: max(sum(each <= _MAX_COLUMNS for each in rows), 1)]
 
@@ -221,7 +221,7 @@ def list_swappable_turns(
 ) -> Sequence[OnCallTurn]:
     """Return the upcoming turns that can be swapped.
 
-    If `with_current` is true, current turns are included. Only Maintainers can swap them.
+    If `with_current` is true, current turns are included. Only Maintainers can swap current turns.
     """
     moment = get_current_time()
     # The period starts at midnight, so that a submitted form offers the same turns as the form
@@ -270,7 +270,7 @@ def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> Calend
 def parse_bar_time(given: Mapping[str, str], name: str) -> datetime | None:
     """Parse a time parameter of a link in the picture. Return None if it is missing.
 
-    Raise QueryError for other values.
+    Raise QueryError for an invalid value.
     """
     if not given.get(name):
         return None
@@ -319,7 +319,7 @@ def _find_selected_bar(
 def render_schedule_page(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str = ""
 ) -> ResponseReturnValue:
-    """Render the page of a schedule; `selection` names a bar of the picture."""
+    """Render the page for a schedule; `selection` names a bar in the picture."""
     session, work = db.session(), get_unit_of_work()
     target = Target(TargetKind.SCHEDULE, schedule.id)
     return render_template(

@@ -235,7 +235,7 @@ def delete_swap(holder: ProjectOrGroup, schedule_id: int, swap_id: int) -> Respo
 @on_call_changes.route("/holiday_calendars/new", methods=["GET", "POST"])
 @permission_required("on_call_holiday_calendars.create")
 def new_holiday_calendar(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Add a calendar with holidays to a schedule, as a URL or a file."""
+    """Add a holiday calendar to a schedule, from a URL or a file."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     form = ImportedCalendarForm()
     if form.run_if_valid(
@@ -255,7 +255,7 @@ def new_holiday_calendar(holder: ProjectOrGroup, schedule_id: int) -> ResponseRe
 def change_holiday_calendar(
     holder: ProjectOrGroup, schedule_id: int, calendar_id: int, change: str
 ) -> ResponseReturnValue:
-    """Read a calendar with holidays again, or remove it."""
+    """Refresh or remove a holiday calendar."""
     act, sentence = absence_actions.delete_holiday_calendar, "Calendar removed."
     if change == "refresh":
         act = absence_actions.refresh_holiday_calendar

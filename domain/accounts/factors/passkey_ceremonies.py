@@ -40,7 +40,7 @@ from domain.accounts.factors.passkeys import (
 from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
 from domain.core.randomness import generate_random_hex
 
-#: Maximum length of a response in characters; responses of authenticators are shorter.
+#: Maximum length of a response in characters; authenticators send shorter responses.
 _MAX_RESPONSE_CHARACTERS = 65_536
 #: Maximum length of a credential ID in bytes (section 4).
 _MAX_CREDENTIAL_ID_BYTES = 1023
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 def generate_creation_options(
     holder: PasskeyUser, stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
-    """Return options to create a passkey on an authenticator without the stored passkeys."""
+    """Return options to create a passkey on an authenticator that has no stored passkey yet."""
     challenge = _generate_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -155,7 +155,7 @@ def _check_cose_key(encoded: bytes) -> None:
 
     Raise UnacceptableKeyError for such a key.
     """
-    if encoded[:1] == b"\x04":  # A point of P-256, as sent by security keys older than FIDO2.
+    if encoded[:1] == b"\x04":  # A P-256 point, as sent by security keys that predate FIDO2.
         return
     key = parse_cbor(encoded)
     if key[COSEKey.KTY] == COSEKTY.RSA:

@@ -36,7 +36,7 @@ class InvalidPasskeyError(InvalidError):
     """Error for an authenticator response that is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
-        """Store the message. The default hides the reason, which would help attackers."""
+        """Store the message. The default hides the reason, which could help attackers."""
         super().__init__(message, field="credential")
 
 
@@ -198,7 +198,7 @@ def _check_passkey_limit(user_id: int, session: Session) -> None:
 
 
 def find_passkey_owner_id(reply: CeremonyResponse, *, session: Session) -> int | None:
-    """Return the owner's user id for the passkey in an unverified response, or None."""
+    """Return the user id of the owner of the passkey in an unverified response, or None."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     try:

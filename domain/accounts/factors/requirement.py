@@ -40,7 +40,7 @@ class SecondFactorRequirement:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondFactorRule:
-    """The rule of the instance for second factors."""
+    """The instance's rule for second factors."""
 
     #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
     #: `REQUIRED_FOR_EVERYBODY`.
@@ -60,7 +60,7 @@ class SecondFactorRule:
         return self.begins is None or self.begins <= today
 
     def requires_second_factor_now(self, today: date, *, is_admin: bool) -> bool:
-        """Return whether the rule requires a second factor of a user on a day."""
+        """Return whether the rule requires a user to have a second factor on a day."""
         return self.covers_user(is_admin=is_admin) and self.is_in_effect(today)
 
     @property

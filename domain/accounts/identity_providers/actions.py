@@ -1,4 +1,4 @@
-"""Actions of administrators on identity providers."""
+"""Actions with which administrators manage identity providers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -82,7 +82,7 @@ def change_provider(
 ) -> IdentityProvider:
     """Change an identity provider, except for its slug.
 
-    The slug is part of the URL that is registered at the provider.
+    The slug is part of the URL that is registered with the provider.
     """
     row = _get_provider(work, provider_id)
     before = get_column_values(row, IdentityProvider)
@@ -130,7 +130,7 @@ def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
 
 
 def get_active_provider(work: UnitOfWork, slug: str) -> Row:
-    """Return the active provider with a slug.
+    """Return the active provider with this slug.
 
     Raise NotFoundError if there is no such provider.
     """
@@ -164,7 +164,7 @@ def build_provider_client(work: UnitOfWork, row: Row) -> ProviderClient:
 
 
 def build_provider_redirect_uri(work: UnitOfWork, slug: str) -> str:
-    """Return the redirect URI that is registered at the provider with this slug."""
+    """Return the redirect URI that is registered with the provider with this slug."""
     return f"{work.settings.base_url}/users/auth/{slug}/callback"
 
 

@@ -1,4 +1,4 @@
-"""Errors of sign-ins through identity providers.
+"""Errors for failed sign-ins through identity providers.
 
 The message is shown in the browser. `reason` is for the audit log: it contains details for
 administrators that a stranger should not see. Neither contains a secret.
@@ -8,7 +8,7 @@ from domain.core.errors import DomainError
 
 
 class ProviderError(DomainError):
-    """Base class of errors of sign-ins through a provider."""
+    """Base class for errors during a sign-in through a provider."""
 
     sentence = ""
 
@@ -49,7 +49,7 @@ class ExpiredProviderSignInError(ProviderError):
 
 
 class IdentityNotConnectedError(ProviderError):
-    """Error for an account at the provider that is connected with no account of this instance."""
+    """Error for an account at the provider that is not connected to an account in this instance."""
 
     sentence = (
         "No account is connected with your account at {title}. If you have an account, sign in "
@@ -59,7 +59,7 @@ class IdentityNotConnectedError(ProviderError):
 
 
 class AccountLockedError(ProviderError):
-    """Error for a connected account of this instance that cannot sign in."""
+    """Error for a connected account in this instance that cannot sign in."""
 
     sentence = "Your account is locked. Ask an administrator to unlock it."
 

@@ -20,7 +20,8 @@ from domain.accounts.identity_providers.relying_party import (
 )
 from domain.delivery.outgoing.urls import OutgoingUrl
 
-#: Pages are small, because each team includes all details of its organization.
+#: Page size and maximum number of pages. Pages are small, because each team includes all details of
+#: its organization.
 _PAGE_SIZE, _MAX_PAGES = 10, 100
 
 
@@ -42,7 +43,7 @@ class GitHubClient(ProviderClient):
         }
 
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
-        """Return the code of an authorization response.
+        """Return the code from an authorization response.
 
         GitHub sends no `iss`, or an `iss` that differs from the issuer URL that users enter.
         """
@@ -69,7 +70,7 @@ class GitHubClient(ProviderClient):
         )
 
     def identify_user(self, tokens: ProviderTokens, _nonce: str) -> ProviderUser:
-        """Return the user that the token of a sign-in identifies."""
+        """Return the user that the token from a sign-in identifies."""
         return self._build_provider_user(
             self._fetch_userinfo(tokens.access_token), tokens.access_token
         )
@@ -90,8 +91,8 @@ class GitHubClient(ProviderClient):
             emails = self._fetch_pages("/user/emails", access_token)
             primary: JsonDocument = next((each for each in emails if each["primary"]), {})
             return {
-                # This is the first entry, so that a claim with a standard name does not overwrite
-                # that name.
+                # This entry comes first, so that the standard entries replace it if its name is the
+                # same.
                 self._client.groups_claim or "": list(self._fetch_groups(access_token)),
                 "sub": f"{user['id']:d}",
                 "name": user["name"],

@@ -34,7 +34,7 @@ class _TargetRole(NamedTuple):
 def sync_group_roles(
     work: UnitOfWork, provider: IdentityProvider, identity: Identity, groups: frozenset[str] | None
 ) -> None:
-    """Assign the roles of a user's groups at a provider, and revoke outdated roles.
+    """Assign the roles for a user's groups at a provider, and revoke outdated roles.
 
     If the provider did not return the groups, nothing changes.
     """
@@ -55,7 +55,7 @@ def sync_group_roles(
 
 
 def revoke_group_roles(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
-    """Revoke all roles that the groups of an identity gave."""
+    """Revoke all roles that an identity got from its groups."""
     session = work.session
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
     unit, user = (

@@ -46,7 +46,7 @@ def list_active_providers(session: Session) -> Sequence[ProviderConnection]:
 def list_provider_connections(
     user_id: int, session: Session, *, possible: bool = True
 ) -> Sequence[ProviderConnection]:
-    """Return the providers that a user is connected with, ordered by title.
+    """Return the providers that a user is connected to, ordered by title.
 
     If `possible` is True, active providers without a connection are included.
     """
@@ -79,7 +79,7 @@ def find_identity(provider_id: int, subject: str, *, session: Session) -> Identi
 def add_identity(
     work: UnitOfWork, provider: IdentityProvider, user_id: int, subject: str
 ) -> Identity:
-    """Connect an account with an account at a provider.
+    """Connect a user's account to an account at a provider.
 
     Raise ConflictError if either account is already connected.
     """

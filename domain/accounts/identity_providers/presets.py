@@ -20,7 +20,7 @@ class ProviderPreset:
     vouches_for_email: bool = False
     #: Additional parameters of the authorization request, such as a request for a refresh token.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    #: True if the provider returns ID tokens, with claims of groups and second factors.
+    #: True if the provider returns ID tokens, with claims for groups and second factors.
     is_openid: bool = True
     #: Setup instructions for administrators.
     hint: str = ""
@@ -39,7 +39,8 @@ _PRESET_LIST = (
         title="Microsoft Entra ID",
         example="https://login.microsoftonline.com/TENANT-ID/v2.0",
         scopes="openid profile email offline_access",
-        # Its tokens never contain `email_verified`. In a tenant, administrators set the addresses.
+        # Entra's tokens never contain `email_verified`. In a tenant, administrators set the
+        # addresses.
         vouches_for_email=True,
         hint="Use the ID of a single tenant: common and organizations accept users of all tenants. "
         "Groups are identified by their object ID.",

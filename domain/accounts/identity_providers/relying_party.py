@@ -57,7 +57,7 @@ JsonDocument = Mapping[str, Any]
 
 
 class RequestSender(Protocol):
-    """A function that sends a request once: a POST request with a body, or else a GET request."""
+    """A function that sends a request once: a POST request if there is a body, or else GET."""
 
     def __call__(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
@@ -83,7 +83,7 @@ class ProviderAccess:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderRegistration:
-    """The registration of this service at a provider."""
+    """The registration of this service with a provider."""
 
     title: str
     preset: str
@@ -132,7 +132,7 @@ class ProviderClient:
     def __init__(
         self, client: ProviderRegistration, upstream: ProviderAccess, *, now: datetime
     ) -> None:
-        """Store the registration of this service at the provider, the HTTP access and the time."""
+        """Store the registration with the provider, the HTTP access and the time."""
         self._client = client
         self._upstream = upstream
         self._now = now
@@ -186,7 +186,7 @@ class ProviderClient:
         return str(url)
 
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
-        """Return the code of an authorization response whose state was checked.
+        """Return the code from an authorization response whose state was checked.
 
         Raise InvalidProviderResponseError if another provider sent it (RFC 9207 section 2.4). Raise
         DeniedByProviderError for an error response.
@@ -225,7 +225,7 @@ class ProviderClient:
         )
 
     def identify_user(self, tokens: ProviderTokens, nonce: str) -> ProviderUser:
-        """Return the user that the tokens of a sign-in identify."""
+        """Return the user that the tokens from a sign-in identify."""
         if tokens.id_token is None:
             raise self._build_response_error("the response has no ID token")
         claims = self._verify_id_token(tokens.id_token, tokens.access_token, {"nonce": nonce})
@@ -422,7 +422,7 @@ def _replace_unprintable(text: object) -> str:
 
 
 def _clean_text(value: object) -> str:
-    """Return the printable characters of a text, at most 255; empty for other types."""
+    """Return at most 255 printable characters of a text, or "" for other types."""
     text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:255]
 

@@ -1,4 +1,4 @@
-"""Sign-in through identity providers, and connection of accounts with identity providers.
+"""Sign-in through identity providers, and connection of accounts to identity providers.
 
 Failures are recorded in the audit log, and the record is kept when the error is raised.
 """
@@ -78,7 +78,7 @@ class ProviderRequest:
 
 @action("signing_in.prove")
 def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
-    """Return the URL of the provider to which the browser is redirected.
+    """Return the provider's URL to which the browser is redirected.
 
     Raise ProviderError if the provider does not respond correctly.
     """
@@ -94,7 +94,7 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
 def finish_provider_sign_in(
     work: UnitOfWork, asked: ProviderRequest, response: Mapping[str, str]
 ) -> Authentication:
-    """Authenticate the user of a provider's response, and create an account if necessary.
+    """Authenticate the user in a provider's response, and create an account if necessary.
 
     Raise ProviderError if the user cannot sign in.
     """
@@ -114,7 +114,7 @@ def finish_provider_sign_in(
 
 @action("own_account.change")
 def connect_identity(work: UnitOfWork, asked: ProviderRequest, response: Mapping[str, str]) -> str:
-    """Connect the caller's account with an account at a provider.
+    """Connect the caller's account to an account at a provider.
 
     Return the title of the provider. Raise ProviderError if the provider does not confirm the
     account. Raise ConflictError if either account is already connected.
@@ -151,7 +151,7 @@ def _record_failed_sign_in(work: UnitOfWork, provider_request: ProviderRequest) 
 def _fetch_provider_user(
     work: UnitOfWork, provider_request: ProviderRequest, response: Mapping[str, str]
 ) -> tuple[ProviderUser, str | None]:
-    """Return the user and the refresh token of a response after all checks."""
+    """Check a response, and return its user and refresh token."""
     provider = get_active_provider(work, provider_request.slug)
     party, title = build_provider_client(work, provider), provider.title
     secrets = ProviderSignInSecrets.from_number(provider_request.number, work.policy(Keyring))
@@ -222,7 +222,8 @@ def _create_identity(
 
     Raise IdentityNotConnectedError if no account may be created.
     """
-    # Because of the lock, the second of two concurrent sign-ins finds the account of the first.
+    # Because of the lock, the second of two concurrent sign-ins finds the account that the first
+    # created.
     work.session.refresh(provider, with_for_update={"key_share": True})
     found = find_identity(provider.id, provider_user.subject, session=work.session)
     if found is not None:

@@ -119,7 +119,7 @@ class IdentityProviderBody(_ProviderFields):
 class IdentityProviderChangeBody(_ProviderFields):
     """Changes to an identity provider.
 
-    The slug cannot change, because it is part of the redirect URI registered at the provider.
+    The slug cannot change, because it is part of the redirect URI registered with the provider.
     """
 
     client_secret: Text = Field(
@@ -128,7 +128,7 @@ class IdentityProviderChangeBody(_ProviderFields):
 
 
 class IdentityProviderQuery(OffsetQuery):
-    """The query of a list of identity providers, oldest first."""
+    """The query for a list of identity providers, oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"

@@ -1,1 +1,1 @@
-"""Actions of users and administrators on accounts."""
+"""Actions with which users and administrators manage accounts."""

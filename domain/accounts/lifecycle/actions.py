@@ -1,4 +1,4 @@
-"""Actions of administrators on accounts, and views of users for each other."""
+"""Actions with which administrators manage accounts, and users view each other."""
 
 from dataclasses import replace
 
@@ -154,7 +154,7 @@ def lock_user(work: UnitOfWork, user_id: int) -> Account:
 
 @action("users.unblock", command="unlock")
 def unlock_user(work: UnitOfWork, user_id: int) -> Account:
-    """Unlock an account, including one with too many failed sign-ins."""
+    """Unlock an account, even if it has too many failed sign-ins."""
     administration.unlock_account(work, user_id)
     user = show_account(work, user_id)
     _record_user_event(work, EventKind.USER_UNLOCKED, user)
@@ -223,7 +223,7 @@ def export_user(work: UnitOfWork, user_id: int) -> PersonalData:
 
 @action("users.delete")
 def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
-    """Delete a user and keep data that others need under a pseudonym.
+    """Delete a user; data that others need is kept under a pseudonym.
 
     Raise InvalidError if the user has applications and the request does not specify what to do with
     them.

@@ -1,6 +1,6 @@
-"""Actions of users on their own accounts.
+"""Actions with which users manage their own accounts.
 
-They change the profile, email address, password, second factors and signed-in browsers.
+The actions change the profile, email address, password, second factors and signed-in browsers.
 """
 
 from domain.access.actions import action
@@ -41,7 +41,7 @@ def find_granted_access(work: UnitOfWork, user_id: int) -> dict[str, bool]:
 def revoke_access(
     work: UnitOfWork, user_id: int, *, applications: bool, tokens: bool
 ) -> dict[str, int]:
-    """Revoke access of applications or tokens, and return the numbers for the audit log.
+    """Revoke the access of applications or tokens; return their numbers for the audit log.
 
     An unconfirmed new email address is discarded, because it may have been requested by someone who
     knew the former password.
@@ -190,7 +190,7 @@ def renew_recovery_codes(work: UnitOfWork) -> RecoveryCodes:
 def _record_added_factor(
     work: UnitOfWork, factor: str, sign_in_id: int, *, is_first: bool
 ) -> RecoveryCodes:
-    """Record a second factor in the audit log, and return recovery codes with the first factor.
+    """Record a new second factor in the audit log; return recovery codes if it is the first.
 
     The first factor also signs out all other browsers.
     """

@@ -1,4 +1,4 @@
-"""Password resets by a link to the email address of the account.
+"""Password resets through a link sent to the account's email address.
 
 A link is signed, but not stored, and works once. It contains a digest of the password hash and the
 address, so a change to either of them invalidates the link. The response does not reveal whether an
@@ -35,7 +35,7 @@ from domain.delivery.mail.outbox import queue_emails
 from models import User
 
 RESET_LINK_LIFETIME = timedelta(hours=1)
-#: Purpose in the signature of the links, which keeps links of other kinds from being accepted.
+#: Purpose in the signature of the links, which prevents other kinds of links from being accepted.
 RESET_LINK_PURPOSE = "forgotten password"
 _INVALID_LINK_MESSAGE = (
     "This link is not valid. It was already used, has expired, or the account has changed. Request "
@@ -49,7 +49,7 @@ def send_reset_link(work: UnitOfWork, login: str) -> None:
 
     Nothing is sent if there is no such account. Raise ConflictError if this instance sends no
     email. Raise TooManyAttemptsError for too many requests from one IP address. Requests above the
-    limit of one account are ignored, so that its owner is not flooded with email.
+    limit for one account are ignored, so that its owner is not flooded with email.
     """
     if not work.policy(AccountMessageBuilder).has_mail_server:
         raise ConflictError("This instance does not send emails.")
@@ -83,7 +83,7 @@ def get_account_for_reset_link(work: UnitOfWork, user_id: int, stamp: str) -> Us
 
 @action("signing_in.prove")
 def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
-    """Set a new password for the account of a link, and sign it out everywhere.
+    """Set a new password for the account in a link, and sign it out everywhere.
 
     Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError if the link
     is not valid, and InvalidError for a weak password.

@@ -48,7 +48,7 @@ from domain.projects.invitation_actions import accept_invitation, show_pending_i
 from models import User
 from models.folding import fold_text
 
-#: Purpose in the signature of the links, which keeps links of other kinds from being accepted.
+#: Purpose in the signature of the links, which prevents other kinds of links from being accepted.
 SIGN_UP_LINK_PURPOSE = "sign-up"
 _USED_LINK_MESSAGE = "This link was already used. Sign in, or sign up again."
 
@@ -69,10 +69,10 @@ def show_sign_up_policy(work: UnitOfWork) -> SignUpPolicy:
 def send_sign_up_link(work: UnitOfWork, email: str) -> None:
     """Send a sign-up link to an email address.
 
-    The owner of an existing account is advised to sign in. Raise NotFoundError if sign-up is
-    turned off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError
-    for too many requests from one IP address. Requests above the limit of one address are ignored,
-    so that its owner is not flooded with email.
+    The owner of an existing account is advised to sign in. Raise NotFoundError if sign-up is turned
+    off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError for too
+    many requests from one IP address. Requests above the limit for one address are ignored, so that
+    its owner is not flooded with email.
     """
     address = normalize_email(email)
     if not show_sign_up_policy(work).is_address_allowed(address):
@@ -100,7 +100,7 @@ def send_sign_up_link(work: UnitOfWork, email: str) -> None:
 
 @read_action("sign_up.finish")
 def get_policy_for_sign_up_link(work: UnitOfWork, email: str) -> SignUpPolicy:
-    """Show the sign-up policy for the email address of a link.
+    """Return the sign-up policy for the email address in a link.
 
     Raise NotFoundError for an address that has an account or may no longer be used to sign up.
     """
@@ -114,7 +114,7 @@ def get_policy_for_sign_up_link(work: UnitOfWork, email: str) -> SignUpPolicy:
 
 @action("sign_up.finish")
 def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
-    """Create the account of a link, which then stops working.
+    """Create the account for a link, which then stops working.
 
     The account may need approval. Raise NotFoundError if the link was already used. Also raise the
     errors of `get_policy_for_sign_up_link` and `create_own_account`.
@@ -136,7 +136,7 @@ def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBod
 def create_invited_account(
     work: UnitOfWork, invitation_id: int, email: str, new: OwnAccountBody
 ) -> UserView:
-    """Create the account of an invited person, and accept the invitation.
+    """Create an account for an invited person, and accept the invitation.
 
     Raise the errors of `show_pending_invitation` and `create_own_account`. Raise ForbiddenError if
     an invitation is not sufficient to create an account.
@@ -155,7 +155,7 @@ def approve_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
 
     The owner is notified by email.
 
-    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it is not waiting for
     approval.
     """
     user = _get_pending_user(work, user_id)
@@ -168,11 +168,11 @@ def approve_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
 
 @action("users.reject")
 def reject_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
-    """Reject an account that waits for approval, and delete it.
+    """Reject an account that is waiting for approval, and delete it.
 
     The owner is notified by email.
 
-    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it is not waiting for
     approval.
     """
     user = _get_pending_user(work, user_id)
@@ -202,7 +202,7 @@ def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
         select(User)
         .where(User.is_admin, IS_ACTIVE_HUMAN)
         .order_by(User.id)
-        # The second of two concurrent requests waits, and finds the account of the first.
+        # The second of two concurrent requests waits, and finds the account that the first created.
         .with_for_update(key_share=True)
     ).all()
     others = select(exists().where(User.state == PENDING, User.id != user_id))

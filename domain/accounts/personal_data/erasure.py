@@ -1,7 +1,7 @@
 """Erases a person: deletes their own data, and pseudonymizes data that others need.
 
-The emptied row of the account is kept, so that its id is never reused: applications identify users
-by it (`sub`).
+The emptied row of the account is kept, so that its id is never reused. Applications identify users
+by this id (`sub`).
 """
 
 import re
@@ -121,7 +121,7 @@ def _transfer_or_delete_applications(
 
 
 class _NameReplacer:
-    """A replacer of a person's names by a pseudonym."""
+    """Replaces a person's names with a pseudonym."""
 
     def __init__(self, user: UserView, pseudonym: str) -> None:
         self.username = user.username

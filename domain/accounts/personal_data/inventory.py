@@ -460,7 +460,7 @@ PERSONAL_DATA = (
 def export_person(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
-    """Return all stored data of a person without secrets, by the table names in the export."""
+    """Return all stored data about a person except secrets, by table name in the export."""
     held = {each.name: _export_rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _format_value(now), "account": account[0], **held}

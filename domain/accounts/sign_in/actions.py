@@ -62,7 +62,7 @@ _PENDING_MESSAGE = (
 
 @dataclass(frozen=True, kw_only=True)
 class SignInLimits:
-    """Limits of the instance on failed sign-in and second-factor attempts."""
+    """The instance's limits on failed sign-in and second-factor attempts."""
 
     per_account: int
     per_address: int
@@ -106,7 +106,7 @@ class SignInLimits:
         )
 
     def build_email_limit(self, user_id: int) -> AttemptLimit:
-        """Return the limit on confirmation and password reset emails of a user."""
+        """Return the limit on confirmation and password reset emails for a user."""
         return AttemptLimit(
             subject=f"email address, user {user_id}", attempts=self.per_account, window=self.window
         )
@@ -171,11 +171,11 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
 def check_second_factor_code(
     work: UnitOfWork, user_id: int, typed: str, *, device_id: str | None
 ) -> None:
-    """Check and consume a code of the app or a recovery code after the password.
+    """Check and consume an app code or a recovery code after the password.
 
     `device_id` is the id in the device cookie, if the account has signed in from this browser
     before. Raise MalformedCodeError for a malformed code, WrongCodeError for a wrong code, and
-    TooManyAttemptsError above a limit.
+    TooManyAttemptsError if a limit is exceeded.
     """
     app_code, recovery_code = (
         totp.normalize_totp_code(typed),
@@ -201,7 +201,8 @@ def check_second_factor_passkey(
 ) -> PasskeyAssertion:
     """Check a passkey after the password.
 
-    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError if a limit is
+    exceeded.
     """
     attempt = _FactorAttempt(what="passkey", user_id=user_id, device_id=device_id)
     with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
@@ -212,7 +213,8 @@ def check_second_factor_passkey(
 def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Authentication:
     """Authenticate the owner of a passkey without a password.
 
-    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError if a limit is
+    exceeded.
     """
     owner_id = find_passkey_owner_id(reply, session=work.session)
     user = find_sign_in_user(owner_id, session=work.session) if owner_id else None
@@ -235,7 +237,7 @@ def sign_in(
 ) -> str:
     """Start a session for the user, and replace the browser's previous session.
 
-    The first sign-in replaces the time zone UTC of the account with the time zone of the browser.
+    The first sign-in replaces the account's default time zone, UTC, with the browser's time zone.
     Return the token for the cookie.
     """
     credential = work.policy(Keyring).issue_credential(CredentialType.SIGN_IN)
@@ -291,7 +293,7 @@ class _FactorAttempt:
     """An attempt with a code or a passkey."""
 
     #: Kind of attempt. Codes and passkeys are counted separately, so that guessed codes do not lock
-    #: out an owner with a passkey.
+    #: out an owner who has a passkey.
     what: str
     #: Id of the user. None for a passkey that is not registered.
     user_id: int | None

@@ -1,4 +1,4 @@
-"""Return URLs for sign-in that are too long to be part of another URL.
+"""URLs of pages to show after sign-in, if they are too long to be part of another URL.
 
 The path with its query is stored in the database, and the browser carries a handle. Anyone can send
 a browser to a long URL, so each network can store only a limited number of them.
@@ -18,7 +18,7 @@ from models import KeptPage
 #: Lifetime of a stored URL: enough for a sign-in with a second factor, a new password or an
 #: identity provider.
 RETURN_URL_LIFETIME = timedelta(hours=1)
-#: Maximum number of characters of a stored path with its query.
+#: Maximum length of a stored path with its query, in characters.
 MAX_RETURN_URL_LENGTH = 32_768
 _MAX_STORED_URLS, _LIMIT_WINDOW = 300, timedelta(minutes=10)
 
@@ -45,7 +45,7 @@ def store_return_url(
 def find_return_url(
     handle: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> str | None:
-    """Return the stored path of a handle, or None if it is unknown or has expired."""
+    """Return the stored path for a handle, or None if the handle is unknown or has expired."""
     return session.scalar(
         select(KeptPage.path).where(
             KeptPage.digest.in_(keyring.compute_digests(handle)), KeptPage.expires_at > now

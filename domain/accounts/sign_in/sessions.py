@@ -48,7 +48,8 @@ class Authentication:
 
 
 PASSWORD_METHODS = ("pwd",)
-#: `amr` values for providers. `fed` is not a registered value, but other servers also use it.
+#: `amr` values for sign-ins through providers. `fed` is not a registered value, but other servers
+#: also use it.
 PROVIDER_METHODS = ("fed",)
 PROVIDER_FACTOR_METHODS = ("fed", "mfa")
 

@@ -139,7 +139,7 @@ def list_alert_activity(
 def list_alert_occurrences(
     work: UnitOfWork, project: ProjectView, iid: int, query: ActivityQuery
 ) -> ListPage[AlertOccurrence]:
-    """List the reports of an alert with their deliveries, newest first."""
+    """List the reports about an alert with their deliveries, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     position = parse_occurrence_position(query.cursor)
     page = list_occurrences(alert_id, position, size=query.page_size, session=work.session)

@@ -62,7 +62,7 @@ class FieldChange:
 
 @dataclass(frozen=True, kw_only=True)
 class ActivityView:
-    """An entry of an alert's activity."""
+    """An entry in an alert's activity."""
 
     id: int
     kind: NoteKind
@@ -161,7 +161,7 @@ def list_activity_of_alerts(
     is_oldest_first: bool,
     session: Session,
 ) -> Sequence[tuple[int, ActivityView]]:
-    """Return activity entries of several alerts, each with the ID of its alert.
+    """Return activity entries for several alerts, each with the ID of its alert.
 
     The entries start after the entry with the ID `following`. They are in reverse chronological
     order unless `is_oldest_first` is set.

@@ -309,7 +309,7 @@ def _choose_stored_or_parsed(stored: str | None, read: str | None) -> str | None
 def parse_stored_report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: ParserSettings
 ) -> StoredReport:
-    """Parse the item that an alert shows from the stored body of its delivery."""
+    """Parse an alert's item in the stored body of its delivery."""
     if delivery is None or delivery.body is None:
         return StoredReport()
     body_format = get_format(delivery.format)

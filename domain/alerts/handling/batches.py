@@ -68,7 +68,7 @@ class BatchView(Resource):
     id: int
     state: BatchState
     status: str
-    #: Path of the project, or None for a batch across all projects of the user.
+    #: Path of the project, or None for a batch across all of the user's projects.
     project_path: str | None
     #: Query string of the alert list in which the user started the batch.
     list_query: str
@@ -95,7 +95,7 @@ class BatchRequest:
 
     status: str
     by: EventActor
-    #: ID of the project, or None for a batch across all projects of the user.
+    #: ID of the project, or None for a batch across all of the user's projects.
     project_id: int | None
     list_query: str
 
@@ -176,7 +176,7 @@ def finish_batch(batch: AlertBatch) -> None:
 
 
 def prune_batches(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Delete batches that can no longer be undone, in slices, and return their number."""
+    """Delete, in slices, the batches that can no longer be undone; return their number."""
     old = select(AlertBatch.id).where(AlertBatch.created_at < now - _RETENTION_PERIOD)
     ids = session.scalars(old).all()
     key = tuple_(AlertBatchItem.batch_id, AlertBatchItem.alert_id)

@@ -1,4 +1,4 @@
-"""Lists the reports of an alert: the items of deliveries that opened or changed the alert."""
+"""Lists the reports about an alert: the delivery items that opened or changed the alert."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ _RESOLVABLE_STATUSES = (TRIGGERED, "acknowledged")
 
 
 def resolve_stale_alerts(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Resolve alerts without a report for the period that their integration defines.
+    """Resolve alerts that were not reported during the period set in their integration.
 
     Return the number of resolved alerts. `between` is called after each slice. If the receivers
     were interrupted for more than a minute, the period starts again, since no reports could arrive.

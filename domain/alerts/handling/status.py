@@ -20,7 +20,7 @@ from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
-#: Reason for a conflict. The other alert can also be ignored.
+#: Reason for a conflict. The other alert may have the status ignored.
 SAME_FINGERPRINT = "Another unresolved alert has the same fingerprint."
 #: Maximum number of rows in a statement.
 _MAX_ROWS_PER_STATEMENT = 500

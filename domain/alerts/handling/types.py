@@ -175,7 +175,7 @@ class AlertActivity(Resource):
 
 
 class AlertOccurrence(Resource):
-    """A report of an alert, which is one item in a delivery."""
+    """A report about an alert, which is one item in a delivery."""
 
     received_at: Time
     action: Action

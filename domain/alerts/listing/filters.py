@@ -31,9 +31,9 @@ TABS: dict[str, tuple[str, ...]] = {
 SEVERITIES = tuple(Severity)
 #: Value that stands for no assignee. It is not a valid username.
 NO_ASSIGNEE = "-"
-#: Maximum distance by which the IDs of simultaneous alerts are in another order than their times.
+#: Maximum distance between the IDs of simultaneous alerts that are not in chronological order.
 _MAX_DISORDER = 1_000
-#: Number of alerts that a project may have so that IDs do not limit the search for a period.
+#: Maximum number of alerts in a project for which a search for a period is not limited by ID.
 _MAX_SMALL_PROJECT = 10_000
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
@@ -65,8 +65,8 @@ class AlertFilter:
     #: Periods in which alerts started, and in which they were received.
     started: TimeBounds = OPEN_BOUNDS
     created: TimeBounds = OPEN_BOUNDS
-    #: Bounds for the IDs of alerts in the second period. `resolve_alert_filter` sets them, because
-    #: the indexes of lists contain the ID, but not the time of receipt.
+    #: Bounds for the IDs of alerts in the period `created`. `resolve_alert_filter` sets them,
+    #: because the indexes of lists contain the ID, but not the time of receipt.
     ids: tuple[int | None, ...] = (None, None)
     #: Upper bound for the ID of an alert.
     newest_id: int | None = None

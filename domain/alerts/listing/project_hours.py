@@ -1,4 +1,4 @@
-"""Counts the alerts of projects that started in each of the last 24 hours, up to a small maximum.
+"""Counts each project's alerts that started in each of the last 24 hours, up to a maximum.
 
 One statement counts all hours of all projects. For each hour of a project, it reads at most
 MAX_HOUR_COUNT entries of an index, so that the cost does not depend on the number of alerts.
@@ -34,9 +34,9 @@ WHERE projects.id IN :project_ids ORDER BY projects.id, starts.hour
 def count_alerts_by_hour(
     project_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, tuple[int, ...]]:
-    """Count the alerts of each of the last 24 hours, by project ID, oldest hour first.
+    """Count the alerts in each of the last 24 hours, by project ID, oldest hour first.
 
-    A number is at most MAX_HOUR_COUNT.
+    Each count is at most MAX_HOUR_COUNT.
     """
     if not project_ids:
         return {}

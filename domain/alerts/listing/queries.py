@@ -281,7 +281,7 @@ def list_open_alerts(
 def list_alerts_by_number(
     number: int, projects: Select[int], *, most: int, session: Session
 ) -> tuple[AlertListRow, ...]:
-    """Return up to `most` alerts with a number in several projects, newest first."""
+    """Return up to `most` alerts with the given number in several projects, newest first."""
     ids = find_ids_by_number(number, projects, session=session)[:most]
     rows = session.execute(ALERT_LIST_QUERY.where(Alert.id.in_(ids)).order_by(Alert.id.desc()))
     return tuple(map(build_alert_list_row, rows))

@@ -112,7 +112,7 @@ def _validate_name(name: str) -> str:
 
 
 def delete_filter(work: UnitOfWork, project: ProjectView | None, filter_id: int) -> str:
-    """Delete a filter of the user, or a shared filter of another user, and return its name.
+    """Delete one of the user's filters, or another user's shared filter; return its name.
 
     Raise NotFoundError or ForbiddenError.
     """

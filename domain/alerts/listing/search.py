@@ -1,4 +1,4 @@
-"""Full-text search for alerts in which every word of a query is a word or the prefix of a word.
+"""Full-text search for alerts that contain every query word, as a word or a prefix of a word.
 
 The words are stored without accents, in a GIN index on Postgres and in an FTS5 table on SQLite
 (migration 0051). The number of matches determines how they are listed:
@@ -169,7 +169,7 @@ def find_matches_across(
 def _are_matches_frequent_across(
     query: ColumnElement[Any], project_ids: Sequence[int], index: SearchIndex, *, session: Session
 ) -> bool:
-    """Estimate like `_are_matches_frequent`, with a sample from each of several projects."""
+    """Make the same estimate as `_are_matches_frequent`, from samples of several projects."""
     size = max(_MIN_SAMPLE_MATCHES, _SAMPLE_SIZE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
@@ -196,9 +196,9 @@ def find_ids_by_number(
     session: Session,
     index: SearchIndex = ALERT_SEARCH_INDEX,
 ) -> Sequence[int]:
-    """Return the IDs of the rows with a number in the projects that a query selects, newest first.
+    """Return the IDs of rows with the given number in the selected projects, newest first.
 
-    The subquery makes each planner look up one row for each project.
+    With the subquery, the planners of both databases look up one row for each project.
     """
     listed, model = projects.subquery("listed"), index.model
     of_project = (
@@ -284,7 +284,7 @@ def _search_on_sqlite(
 ) -> SearchResult:
     model, row = index.model, index.row
     # `+ 0` disables the project's index. Without statistics, the planner would read all rows of the
-    # project and check each one for the words.
+    # project and check each row for the words.
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
     matching = select(row).select_from(index.search).where(index.match_operand.op("MATCH")(terms))

@@ -128,7 +128,7 @@ class ListSlice:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertSlice(ListSlice):
-    """A page of a list of alerts."""
+    """A page of an alert list."""
 
     order: SortOrder = NEWEST_FIRST
 

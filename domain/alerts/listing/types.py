@@ -40,7 +40,7 @@ _Moment = RequestTimeOrDay | None
 
 
 class AlertTimes(Query):
-    """Times in the filters of alerts, in the API and on pages."""
+    """The periods in a filter for alerts, in the API and on pages."""
 
     started_after: _Moment = Field(None, description="Earliest start of the alert.")
     started_before: _Moment = Field(None, description="Time before which the alert started.")

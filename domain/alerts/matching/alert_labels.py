@@ -1,4 +1,4 @@
-"""Labels of alerts, for the matchers of silences, routes and rules.
+"""Labels of alerts, for the matchers in silences, routes and rules.
 
 The labels come from an Alertmanager payload, or are the top-level members of a generic payload. The
 alert's own fields override these labels. If the payload is no longer stored, only the alert's own

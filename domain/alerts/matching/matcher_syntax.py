@@ -52,7 +52,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class MatcherOperator(StrEnum):
-    """The operators that compare the value of a label with the value of a matcher."""
+    """An operator that compares a label's value with a matcher's value."""
 
     EQUAL = "="
     NOT_EQUAL = "!="

@@ -7,7 +7,7 @@ any version of Alertmanager accepts has the same meaning here.
 Before 0.27, Alertmanager supported only the classic syntax. In this syntax, a value may be enclosed
 in double quotes; an unquoted value extends to the next comma. In both cases, `\n`, `\"` and `\\`
 are escapes, and any other backslash is literal. In the UTF-8 syntax, names and values are literals
-without reserved characters, or quoted strings with the escapes of Go.
+without reserved characters, or quoted strings with Go's escape sequences.
 """
 
 import re

@@ -23,7 +23,8 @@ from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: Header of all requests from Amazon SNS, and its values in requests other than notifications.
+#: Header that all requests from Amazon SNS contain, and its values in requests that are not
+#: notifications.
 TYPE_HEADER = "x-amz-sns-message-type"
 CONFIRMATION_TYPE = "SubscriptionConfirmation"
 UNSUBSCRIPTION_TYPE = "UnsubscribeConfirmation"
@@ -40,7 +41,7 @@ HttpGet = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
 class UnconfirmedSubscriptionError(NoValidItemError):
-    """The request contains no alert, and its subscription cannot be confirmed.
+    """Error for a request without alerts whose subscription cannot be confirmed.
 
     The message states the reason.
     """
@@ -62,7 +63,7 @@ class _ConfirmationRequest:
 
 
 def confirm_subscription(payload: Mapping[str, object], *, get: HttpGet) -> ParsedBody:
-    """Confirm a subscription, and return a body that contains only a message about it.
+    """Confirm a subscription, and return a body that contains only a message about the result.
 
     Raise UnconfirmedSubscriptionError if the subscription cannot be confirmed.
     """

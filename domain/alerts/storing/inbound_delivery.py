@@ -73,7 +73,7 @@ class InboundDelivery:
 
 
 def build_delivery_values(delivery: InboundDelivery) -> dict[str, object]:
-    """Return the column values of a delivery that do not depend on its outcome."""
+    """Return the column values for a delivery that do not depend on its outcome."""
     return {
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,
@@ -91,7 +91,7 @@ def build_delivery_values(delivery: InboundDelivery) -> dict[str, object]:
 
 
 def build_alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, object]:
-    """Return the column values of a new alert from its payload and its delivery."""
+    """Return the column values for a new alert, based on its payload and its delivery."""
     return {
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,

@@ -37,7 +37,7 @@ class Action(StrEnum):
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
-    #: The item is a copy of an alert that was resolved before the copy arrived. Occurrences store
+    #: Result for a copy of an alert that was resolved before the copy arrived. Occurrences store
     #: this action with the rank of JOINED and with `is_late`.
     LATE = "arrived late"
 
@@ -66,7 +66,8 @@ class StoredAlert:
     started_at: datetime
     #: End of the alert, or None while it is open.
     ended_at: datetime | None
-    #: Time of the recovery, or None if no report resolved the alert, so that its cause may persist.
+    #: Time of the recovery. None if no report resolved the alert, in which case its cause may
+    #: persist.
     recovery_received_at: datetime | None = None
     #: ID of the alert's integration. It is only read on SQLite.
     integration_id: int | None = None
@@ -91,7 +92,7 @@ MatchedAlert = StoredAlert | PlannedAlert
 
 @dataclass(frozen=True, slots=True)
 class OpenAlertDecision:
-    """Create an alert."""
+    """A decision to create an alert."""
 
     action: ClassVar = Action.OPENED
     warning: ClassVar = None
@@ -99,7 +100,7 @@ class OpenAlertDecision:
 
 @dataclass(frozen=True, slots=True)
 class JoinAlertDecision:
-    """Add an event to the open alert and update its reported fields."""
+    """A decision to add an event to the open alert and update its reported fields."""
 
     action: ClassVar = Action.JOINED
     warning: ClassVar = None
@@ -108,7 +109,7 @@ class JoinAlertDecision:
 
 @dataclass(frozen=True, slots=True)
 class LateCopyDecision:
-    """Add an event to a resolved alert, because a late copy arrived."""
+    """A decision to add an event to a resolved alert, because a late copy arrived."""
 
     action: ClassVar = Action.LATE
     warning: ClassVar = ARRIVED_LATE_WARNING
@@ -117,7 +118,7 @@ class LateCopyDecision:
 
 @dataclass(frozen=True, slots=True)
 class ResolveAlertDecision:
-    """Resolve the open alert at the given time, which is not before its start."""
+    """A decision to resolve the open alert at the given time, which is not before its start."""
 
     action: ClassVar = Action.RESOLVED
     alert: MatchedAlert
@@ -127,7 +128,7 @@ class ResolveAlertDecision:
 
 @dataclass(frozen=True, slots=True)
 class KeepResolvedAlertDecision:
-    """Change nothing, because the alert is already resolved."""
+    """A decision to change nothing, because the alert is already resolved."""
 
     action: ClassVar = Action.UNCHANGED
     warning: ClassVar = None
@@ -136,7 +137,7 @@ class KeepResolvedAlertDecision:
 
 @dataclass(frozen=True, slots=True)
 class StoreResolvedAlertDecision:
-    """Create a resolved alert, because a recovery arrived without its alert."""
+    """A decision to create a resolved alert, because a recovery arrived without its alert."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
     warning: ClassVar = None
@@ -248,11 +249,11 @@ class IntakePlan:
 
     #: New alerts in the order in which they first appear.
     new: tuple[NewAlert, ...]
-    #: Number of events to add to each stored alert, by its ID.
+    #: Number of events to add to each stored alert, by alert ID.
     added_events: Mapping[int, int]
-    #: Latest report of each stored open alert and the index of its item, by the alert's ID.
+    #: Latest report of each stored open alert, with the index of its item, by alert ID.
     reported: Mapping[int, tuple[ReportedFields, int]]
-    #: End of each stored alert to resolve, by its ID.
+    #: End of each stored alert to resolve, by alert ID.
     resolutions: Mapping[int, datetime]
     #: Outcomes of all items, in order.
     outcomes: tuple[ItemOutcome, ...]
@@ -325,7 +326,7 @@ def plan_intake(
     """Return the changes that a batch makes, and the outcome of each of its items.
 
     `existing` contains the stored alert for each fingerprint. Items are applied in order: each item
-    is matched with the alert in the state after the earlier items.
+    is matched with the alert's state after the earlier items.
     """
     known: dict[bytes, MatchedAlert] = dict(existing)
     draft = _IntakePlanDraft(arrival)

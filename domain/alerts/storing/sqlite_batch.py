@@ -1,7 +1,7 @@
 """Stores a delivery on SQLite with a few statements in one transaction.
 
-Transactions start with BEGIN IMMEDIATE, so there is no other writer. The project need not be
-locked, and numbers are taken from its alert counter.
+Transactions start with BEGIN IMMEDIATE, so there is no other writer. Therefore, the project is not
+locked. Numbers are taken from its alert counter.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from domain.alerts.storing.reported_fields import REPORTED_COLUMNS, build_set_cl
 from domain.core.database.statements import StatementConnection, build_columns
 from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 
-#: Maximum number of fingerprints in a query, since SQLite limits the parameters of a statement.
+#: Maximum number of fingerprints in a query, since SQLite limits the number of parameters.
 _MAX_FINGERPRINTS_PER_QUERY = 5000
 
 

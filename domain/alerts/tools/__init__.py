@@ -1,1 +1,1 @@
-"""Known monitoring tools, each in its own module with the marks and the mapping of its bodies."""
+"""Known monitoring tools, one per module, with rules for recognizing and mapping bodies."""

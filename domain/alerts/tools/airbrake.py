@@ -1,4 +1,4 @@
-"""Airbrake."""
+"""Rules for recognizing and reading messages from Airbrake."""
 
 from domain.alerts.tools.base import MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Prometheus Alertmanager."""
+"""Rules for recognizing messages from Prometheus Alertmanager."""
 
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 

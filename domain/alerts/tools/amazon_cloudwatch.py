@@ -1,4 +1,4 @@
-"""Amazon CloudWatch through SNS."""
+"""Rules for recognizing and reading messages from Amazon CloudWatch through SNS."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

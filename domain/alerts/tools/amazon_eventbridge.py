@@ -1,4 +1,4 @@
-"""Amazon CloudWatch alarms through EventBridge."""
+"""Rules for recognizing and reading Amazon CloudWatch alarms sent through EventBridge."""
 
 from domain.alerts.tools.base import IS, IS_NOT, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Amazon SNS."""
+"""Rules for recognizing and reading messages from Amazon SNS."""
 
 from domain.alerts.tools.base import MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Apprise."""
+"""Rules for recognizing and reading messages from Apprise."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 

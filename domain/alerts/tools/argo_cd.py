@@ -1,4 +1,4 @@
-"""Argo CD."""
+"""Rules for recognizing and reading messages from Argo CD."""
 
 from domain.alerts.tools.base import HIGH, INFO, IS, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""AWS Health through EventBridge."""
+"""Rules for recognizing and reading AWS Health events sent through EventBridge."""
 
 from domain.alerts.tools.base import HIGH, IS, LOW, MEDIUM, MappedTool, ToolKind
 

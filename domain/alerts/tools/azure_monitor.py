@@ -1,4 +1,4 @@
-"""Azure Monitor."""
+"""Rules for recognizing and reading messages from Azure Monitor."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Azure Pipelines."""
+"""Rules for recognizing and reading messages from Azure Pipelines."""
 
 from domain.alerts.tools.base import INFO, IS, IS_NOT, MEDIUM, MappedTool, ToolKind
 

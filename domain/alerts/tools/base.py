@@ -1,4 +1,4 @@
-r"""Base classes of known monitoring tools.
+r"""Base classes for known monitoring tools.
 
 Keys and values are taken from the documentation of each tool. Paths are written with dots; a number
 is an array index, and `\.` is a dot within a key.
@@ -31,7 +31,7 @@ IS, IS_NOT, CONTAINS, IS_MISSING = (
 
 
 class ToolKind(LabeledEnum):
-    """The subject that a tool monitors. Pages group tools by it."""
+    """The subject that a tool monitors. Pages group tools by subject."""
 
     METRICS = "metrics", "Metrics"
     LOGS = "logs", "Logs"
@@ -53,7 +53,7 @@ class MonitoringTool:
     #: Paths that every body of the tool contains, in dot notation and separated by spaces.
     marks: str
     kind: ToolKind = ToolKind.OTHER
-    #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
+    #: A path and the beginning of the text at this path, for tools that keys do not identify.
     beginning: tuple[str, str] | None = None
     #: True if the tool cannot send an Authorization header with the key.
     uses_key_in_url: bool = False
@@ -61,7 +61,7 @@ class MonitoringTool:
     hint: str = ""
     #: Name of the guide in docs/guides, or an empty text.
     guide: str = ""
-    #: Values of the example message that do not follow from the marks and the mapping.
+    #: Values in the example message that do not follow from the marks and the mapping.
     example: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -89,7 +89,7 @@ class MonitoringTool:
         return NO_FIELD_MAPPING
 
 
-#: Path of a rule, its operator, and words separated by commas.
+#: Rule for a value: the path, the operator, and words separated by commas.
 _PresetRule = tuple[str, Operator, str]
 
 

@@ -1,4 +1,4 @@
-"""Better Stack."""
+"""Rules for recognizing and reading messages from Better Stack."""
 
 from domain.alerts.tools.base import IS, IS_NOT, MappedTool, ToolKind
 
@@ -16,7 +16,7 @@ TOOL = MappedTool(
         "fingerprint": "data.id",
     },
     joins={"title": "data.attributes.cause"},
-    # Other types are changes of monitors and of contacts.
+    # Other types report changes to monitors and contacts.
     dropped=(
         ("data.type", IS_NOT, "incident"),
         ("data.attributes.status", IS, "acknowledged"),

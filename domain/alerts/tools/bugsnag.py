@@ -1,4 +1,4 @@
-"""BugSnag."""
+"""Rules for recognizing and reading messages from BugSnag."""
 
 from domain.alerts.tools.base import HIGH, INFO, IS, MEDIUM, MappedTool, ToolKind
 

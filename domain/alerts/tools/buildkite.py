@@ -1,4 +1,4 @@
-"""Buildkite."""
+"""Rules for recognizing and reading messages from Buildkite."""
 
 from domain.alerts.tools.base import INFO, IS, IS_NOT, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Checkly."""
+"""Rules for recognizing and reading messages from Checkly."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Checkmk with the notification script of Keep."""
+"""Rules for recognizing and reading messages from Checkmk with Keep's notification script."""
 
 from domain.alerts.tools.base import (
     CONTAINS,

@@ -1,4 +1,4 @@
-"""CircleCI."""
+"""Rules for recognizing and reading messages from CircleCI."""
 
 from domain.alerts.tools.base import INFO, IS, IS_NOT, MEDIUM, MappedTool, ToolKind
 

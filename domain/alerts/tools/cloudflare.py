@@ -1,4 +1,4 @@
-"""Cloudflare."""
+"""Rules for recognizing and reading messages from Cloudflare."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""collectd."""
+"""Rules for recognizing and reading messages from collectd."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 

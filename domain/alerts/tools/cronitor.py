@@ -1,4 +1,4 @@
-"""Cronitor."""
+"""Rules for recognizing and reading messages from Cronitor."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

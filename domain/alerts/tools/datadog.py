@@ -1,4 +1,4 @@
-"""Datadog."""
+"""Rules for recognizing and reading messages from Datadog."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, MEDIUM, MappedTool, ToolKind
 

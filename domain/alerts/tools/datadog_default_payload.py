@@ -1,4 +1,4 @@
-"""Datadog (default payload)."""
+"""Rules for recognizing and reading messages from Datadog with its default payload."""
 
 from domain.alerts.tools.base import CONTAINS, MappedTool, ToolKind
 

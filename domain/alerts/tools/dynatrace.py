@@ -1,4 +1,4 @@
-"""Dynatrace."""
+"""Rules for recognizing and reading messages from Dynatrace."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, IS, LOW, MEDIUM, MappedTool, ToolKind
 

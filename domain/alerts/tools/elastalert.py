@@ -1,4 +1,4 @@
-"""ElastAlert 2. Fields that a rule names are keys with dots, and other fields are nested."""
+"""Rules for ElastAlert 2. Fields that a rule names have dotted keys; other fields are nested."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Builds the example message of a known tool from its declaration."""
+"""Builds the example message for a known tool from its declaration."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from domain.alerts.reading.mapping_rules import MappingRules, Operator
 from domain.alerts.reading.paths import PayloadPath, has_path, parse_dotted_path, set_value
 from domain.alerts.tools.base import MonitoringTool
 
-#: Values of the fields. If several fields are read from one path, the first of them applies.
+#: Values of the fields. If several fields are read from one path, the first field applies.
 _VALUES = {
     AlertField.HOSTS: "web-1",
     AlertField.SERVICE: "web",
@@ -18,14 +18,14 @@ _VALUES = {
     AlertField.RUNBOOK: "https://wiki.example.com/disk",
 }
 _TIMES = (AlertField.START_TIME, AlertField.END_TIME)
-#: States of a problem, by the word of the recovery.
+#: Words for problem states, by the corresponding recovery word.
 _PROBLEMS = {"0": "1", "1": "0", "false": "true", "true": "false", "up": "down", "closed": "open"}
 
 
 def build_example(tool: MonitoringTool) -> dict[str, object]:
-    """Return a message of a tool about a problem, which the tool's mapping reads.
+    """Return an example message about a problem, which the tool's mapping can read.
 
-    The message has no times, so that an alert of a test starts when the test is sent.
+    The message contains no times, so that a test alert starts when it is sent.
     """
     message = dict(tool.example)
     for path, value in _list_values(tool):
@@ -35,7 +35,7 @@ def build_example(tool: MonitoringTool) -> dict[str, object]:
 
 
 def _list_values(tool: MonitoringTool) -> Iterator[tuple[PayloadPath, str]]:
-    """Yield the paths of the message with their values. The first value of a path applies."""
+    """Yield the paths in the message with their values. The first value for a path applies."""
     mapping, rules = tool.mapping, tool.mapping.rules
     words, severity = rules.severity_words, mapping.paths.get(AlertField.SEVERITY, ())
     if tool.beginning:

@@ -1,4 +1,4 @@
-"""Falco and Falcosidekick."""
+"""Rules for recognizing and reading messages from Falco and Falcosidekick."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,8 +1,8 @@
-"""Flux."""
+"""Rules for recognizing and reading messages from Flux."""
 
 from domain.alerts.tools.base import HIGH, INFO, IS, MappedTool, ToolKind
 
-#: Reasons of steps, and of the rollback of a failed release.
+#: Event reasons for steps, and for the rollback of a failed release.
 _STEPS = (
     "Progressing, ProgressingWithRetry, DependencyNotReady, HealthCheckCanceled, "
     "GarbageCollectionSucceeded, RollbackSucceeded, UninstallSucceeded"

@@ -1,4 +1,4 @@
-"""Gatus with the custom provider and the body of its documentation."""
+"""Gatus with the custom provider and the request body from its documentation."""
 
 from domain.alerts.tools.base import CONTAINS, MappedTool, ToolKind
 

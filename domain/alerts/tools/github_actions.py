@@ -1,4 +1,4 @@
-"""GitHub Actions."""
+"""Rules for recognizing and reading messages from GitHub Actions."""
 
 from domain.alerts.tools.base import INFO, IS, IS_MISSING, IS_NOT, MEDIUM, MappedTool, ToolKind
 

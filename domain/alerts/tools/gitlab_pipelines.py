@@ -1,4 +1,4 @@
-"""GitLab pipelines."""
+"""Rules for recognizing and reading messages from GitLab about pipelines."""
 
 from domain.alerts.tools.base import INFO, IS, IS_NOT, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Google Cloud Monitoring."""
+"""Rules for recognizing and reading messages from Google Cloud Monitoring."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, IS, LOW, MappedTool, ToolKind
 

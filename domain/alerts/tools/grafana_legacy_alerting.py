@@ -1,4 +1,4 @@
-"""Grafana (legacy alerting)."""
+"""Rules for recognizing and reading messages from Grafana's legacy alerting."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

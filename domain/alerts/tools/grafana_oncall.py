@@ -1,4 +1,4 @@
-"""Grafana OnCall."""
+"""Rules for recognizing and reading messages from Grafana OnCall."""
 
 from domain.alerts.reading.severity import METRICS_SEVERITY_WORDS
 from domain.alerts.tools.base import IS, MappedTool, ToolKind

@@ -1,4 +1,4 @@
-"""Graylog."""
+"""Rules for recognizing and reading messages from Graylog."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, IS, LOW, MEDIUM, MappedTool, ToolKind
 
@@ -11,7 +11,7 @@ TOOL = MappedTool(
         "description": "event.message event_definition_description",
         "start_time": "event.timestamp",
         "severity": "event.priority",
-        # The name of the server that sent the log messages.
+        # These fields contain the name of the server that sent the log messages.
         "hosts": "event.group_by_fields.source event.fields.source",
         "fingerprint": "event_definition_id",
     },

@@ -1,4 +1,4 @@
-"""Healthchecks."""
+"""Rules for recognizing and reading messages from Healthchecks."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

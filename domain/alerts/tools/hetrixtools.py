@@ -1,4 +1,4 @@
-"""HetrixTools."""
+"""Rules for recognizing and reading messages from HetrixTools."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
@@ -7,7 +7,7 @@ TOOL = MappedTool(
     uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="monitor_id monitor_name monitor_target monitor_status",
-    # The second path is the key in messages about blacklists.
+    # Messages about blacklists use the second path.
     fields={
         "title": "monitor_name monitor",
         "description": "monitor_errors blacklisted_on",
@@ -17,7 +17,7 @@ TOOL = MappedTool(
         "runbook": "links.report_link",
         "fingerprint": "monitor_id monitor",
     },
-    # Messages about the use of resources have the ID of the monitor too.
+    # Messages about resource usage also contain the ID of the monitor.
     joins=dict.fromkeys(("title", "fingerprint"), "resource_usage.resource_type"),
     resolved=(
         ("monitor_status", IS, "online"),

@@ -1,4 +1,4 @@
-"""Honeybadger."""
+"""Rules for recognizing and reading messages from Honeybadger."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Honeycomb."""
+"""Rules for recognizing and reading messages from Honeycomb."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Instana."""
+"""Rules for recognizing and reading messages from Instana."""
 
 from domain.alerts.tools.base import (
     CRITICAL,
@@ -35,7 +35,7 @@ TOOL = MappedTool(
         **dict.fromkeys(("0", "-1"), INFO),
     },
     resolved=(("issue.state", IS, "closed"),),
-    # Only issues and incidents have a state, and end.
+    # Only issues and incidents have a state and can end.
     dropped=(("issue.state", IS_MISSING, "yes"),),
     hint="Add an alert channel of the type Generic Webhook, with the key in the URL.",
 )

@@ -1,4 +1,4 @@
-"""Jenkins with the Notification plugin."""
+"""Rules for recognizing and reading messages from Jenkins with the Notification plugin."""
 
 from domain.alerts.tools.base import INFO, IS, IS_MISSING, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Kapacitor."""
+"""Rules for recognizing and reading messages from Kapacitor."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Kibana."""
+"""Rules for recognizing and reading messages from Kibana."""
 
 from domain.alerts.tools.base import INFO, IS, MappedTool, ToolKind
 
@@ -15,7 +15,7 @@ TOOL = MappedTool(
     },
     words={"minimal": INFO},
     resolved=(("alertActionGroupName", IS, "recovered"),),
-    # The test of the connector.
+    # The connector's test message uses this identifier.
     dropped=(("signalId", IS, "test-alert"),),
     hint="Add a connector of the type xMatters with the key in the URL, and use it for alerts and "
     "for recovered alerts.",

@@ -1,4 +1,4 @@
-"""kubernetes-event-exporter."""
+"""Rules for recognizing and reading messages from kubernetes-event-exporter."""
 
 from domain.alerts.tools.base import INFO, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""LibreNMS."""
+"""Rules for recognizing and reading messages from LibreNMS."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""LogicMonitor."""
+"""Rules for recognizing and reading messages from LogicMonitor."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Monit."""
+"""Rules for recognizing and reading messages from Monit."""
 
 from domain.alerts.tools.base import CONTAINS, IS, MappedTool, ToolKind
 

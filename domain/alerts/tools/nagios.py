@@ -1,4 +1,4 @@
-"""Nagios or Icinga."""
+"""Rules for recognizing and reading messages from Nagios and Icinga."""
 
 from domain.alerts.tools.base import (
     CONTAINS,

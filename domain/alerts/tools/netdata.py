@@ -1,4 +1,4 @@
-"""Netdata: alerts, and nodes that are unreachable, which the same webhook receives."""
+"""Netdata: alerts and messages about unreachable nodes, which use the same webhook."""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 

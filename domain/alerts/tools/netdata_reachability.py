@@ -1,4 +1,4 @@
-"""Netdata: messages about nodes that are unreachable."""
+"""Netdata: messages about unreachable nodes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""New Relic workflows."""
+"""Rules for recognizing and reading messages from New Relic workflows."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, IS, LOW, MEDIUM, MappedTool, ToolKind
 

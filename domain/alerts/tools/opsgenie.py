@@ -1,4 +1,4 @@
-"""Opsgenie's outgoing webhooks."""
+"""Rules for recognizing and reading messages from Opsgenie's outgoing webhooks."""
 
 from domain.alerts.tools.base import (
     CRITICAL,

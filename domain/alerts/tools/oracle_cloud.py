@@ -1,4 +1,4 @@
-"""Alarms of Oracle Cloud Infrastructure."""
+"""Alarms from Oracle Cloud Infrastructure."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, IS_MISSING, LOW, MappedTool, ToolKind
 
@@ -20,7 +20,7 @@ TOOL = MappedTool(
     },
     words={"critical": CRITICAL, "error": HIGH, "warning": LOW, "info": INFO},
     resolved=(("type", IS, "FIRING_TO_OK, RESET"),),
-    # The first message of a subscription only contains the URL that confirms it.
+    # The first message for a subscription contains only the URL that confirms the subscription.
     dropped=(("alarmMetaData", IS_MISSING, "yes"),),
     hint="Add a subscription with the key in the URL to the alarm's topic, and open the "
     "confirmation URL in its first message.",

@@ -1,4 +1,4 @@
-"""PagerDuty's webhooks, version 3."""
+"""Rules for recognizing and reading messages from PagerDuty's webhooks, version 3."""
 
 from domain.alerts.tools.base import (
     CRITICAL,
@@ -37,7 +37,7 @@ TOOL = MappedTool(
         "p5": INFO,
     },
     resolved=(("event.event_type", IS, "incident.resolved"),),
-    # Notes, responders and the like have other data than an incident.
+    # The data of events about notes, responders and similar objects is not an incident.
     dropped=(
         (
             "event.event_type",

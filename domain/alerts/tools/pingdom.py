@@ -1,4 +1,4 @@
-"""Pingdom."""
+"""Rules for recognizing and reading messages from Pingdom."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Proxmox VE."""
+"""Rules for recognizing and reading messages from Proxmox VE."""
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.tools.base import HIGH, INFO, IS, LOW, MappedTool, ToolKind

@@ -1,4 +1,4 @@
-"""Robusta."""
+"""Rules for recognizing and reading messages from Robusta."""
 
 from domain.alerts.tools.base import CONTAINS, HIGH, INFO, IS, LOW, MappedTool, ToolKind
 
@@ -20,7 +20,7 @@ TOOL = MappedTool(
     joins={"title": "subject.namespace subject.name", "fingerprint": "cluster_name"},
     words={"high": HIGH, "low": LOW, "info": INFO, "debug": INFO},
     resolved=(("title", CONTAINS, "[resolved]"),),
-    # Reports and changes of resources are not problems.
+    # Reports and changes to resources are not problems.
     dropped=(
         ("failure", IS, "false"),
         ("finding_type", IS, "conf_change, report, ai_analysis"),

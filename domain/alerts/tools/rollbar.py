@@ -1,4 +1,4 @@
-"""Rollbar."""
+"""Rules for recognizing and reading messages from Rollbar."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Sensu Go."""
+"""Rules for recognizing and reading messages from Sensu Go."""
 
 from domain.alerts.tools.base import (
     CRITICAL,
@@ -28,7 +28,7 @@ TOOL = MappedTool(
         "title": "check.metadata.name",
         "fingerprint": "entity.metadata.name check.metadata.name",
     },
-    # Other numbers than 0, 1 and 2 are failures of the check itself.
+    # Numbers other than 0, 1 and 2 mean that the check itself failed.
     words={"2": CRITICAL, "1": LOW, "0": INFO, **dict.fromkeys(("3", "126", "127"), MEDIUM)},
     resolved=(("check.status", IS, "0"),),
     dropped=(("check.status", IS_MISSING, "yes"),),

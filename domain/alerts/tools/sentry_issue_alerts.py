@@ -1,4 +1,4 @@
-"""Sentry (issue alerts)."""
+"""Rules for recognizing and reading messages from Sentry's issue alerts."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Sentry (issues)."""
+"""Rules for recognizing and reading messages from Sentry's issue webhooks."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Sentry (metric alerts)."""
+"""Rules for recognizing and reading messages from Sentry's metric alerts."""
 
 from domain.alerts.tools.base import INFO, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Sentry (webhooks plugin)."""
+"""Rules for recognizing and reading messages from Sentry's webhooks plugin."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, MEDIUM, MappedTool, ToolKind
 

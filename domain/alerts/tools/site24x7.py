@@ -1,4 +1,4 @@
-"""Site24x7."""
+"""Rules for recognizing and reading messages from Site24x7."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""SonarQube."""
+"""Rules for recognizing and reading messages from SonarQube."""
 
 from domain.alerts.tools.base import INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Splunk's webhook alert action."""
+"""Rules for recognizing and reading messages from Splunk's webhook alert action."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Statuspage."""
+"""Rules for recognizing and reading messages from Statuspage."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MappedTool, ToolKind
 

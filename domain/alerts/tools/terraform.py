@@ -1,4 +1,4 @@
-"""HCP Terraform and Terraform Enterprise."""
+"""Rules for recognizing and reading messages from HCP Terraform and Terraform Enterprise."""
 
 from domain.alerts.tools.base import HIGH, INFO, IS, IS_NOT, MappedTool, ToolKind
 

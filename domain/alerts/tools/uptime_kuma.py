@@ -1,4 +1,4 @@
-"""Uptime Kuma."""
+"""Rules for recognizing and reading messages from Uptime Kuma."""
 
 from domain.alerts.tools.base import IS, IS_MISSING, MappedTool, ToolKind
 
@@ -14,7 +14,8 @@ TOOL = MappedTool(
         "fingerprint": "monitor.name msg",
     },
     joins={"fingerprint": "monitor.id"},
-    # Messages without a heartbeat are tests or expiring certificates, which have no recovery.
+    # Messages without a heartbeat are tests or warnings about expiring certificates, which have no
+    # recovery.
     resolved=(
         ("heartbeat.status", IS, "1"),
         ("heartbeat", IS_MISSING, "yes"),

@@ -1,4 +1,4 @@
-"""UptimeRobot."""
+"""Rules for recognizing and reading messages from UptimeRobot."""
 
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
@@ -15,7 +15,7 @@ TOOL = MappedTool(
     },
     joins={"fingerprint": "monitor_friendly_name"},
     resolved=(("alert_type", IS, "2"),),
-    # Messages about certificates and domains that expire have no recovery.
+    # Messages about expiring certificates and domains have no recovery.
     dropped=(("alert_type", IS, "3"),),
     hint="Send monitor_url (*monitorURL*), monitor_friendly_name (*monitorFriendlyName*), "
     "alert_type (*alertType*) and alert_details (*alertDetails*) as JSON, with the key "

@@ -1,4 +1,4 @@
-"""Vercel."""
+"""Rules for recognizing and reading messages from Vercel."""
 
 from domain.alerts.tools.base import HIGH, INFO, IS, IS_MISSING, IS_NOT, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Wazuh with its integration for Shuffle."""
+"""Rules for recognizing and reading messages from Wazuh with its integration for Shuffle."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -1,4 +1,4 @@
-"""Zabbix."""
+"""Rules for recognizing and reading messages from Zabbix."""
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MEDIUM, MappedTool, ToolKind

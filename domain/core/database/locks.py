@@ -1,6 +1,6 @@
 """Database locks: their release before slow work, and the numbers of advisory locks.
 
-Triggers, daily alert counts and new paths lock the hash of a string instead of these numbers.
+Instead of these numbers, triggers, daily alert counts and new paths lock the hash of a string.
 """
 
 from enum import IntEnum, unique
@@ -29,10 +29,10 @@ class AdvisoryLock(IntEnum):
     MIGRATIONS = 7_240_118_364
     SIGNING_KEYS = 7_240_118_365
     REGISTRY_KEYS = 7_240_118_367
-    #: Serializes transfers of groups and projects, so that they cannot block each other.
+    #: Lock that serializes transfers of groups and projects, so that they cannot block each other.
     TRANSFERS = 7_240_118_368
-    #: Serializes failures of contacts. Each failure reroutes pages and notifies other users, so
-    #: concurrent failures could deadlock on each other's contacts.
+    #: Lock that serializes failures of contacts. Each failure reroutes pages and notifies other
+    #: users, so concurrent failures could deadlock on each other's contacts.
     FAILING_CONTACTS = 7_240_118_369
     PUSH_KEYS = 7_240_118_370
 

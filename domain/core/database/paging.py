@@ -17,7 +17,7 @@ Other = TypeVar("Other")
 MAX_ID = 2**63 - 1
 _MAX_ID_DIGITS = len(str(MAX_ID))
 MAX_SEARCH_TEXT_LENGTH = 200
-#: Maximum number of characters of an unknown parameter name in an error message.
+#: Maximum number of characters shown for an unknown parameter name in an error message.
 _MAX_ECHO_LENGTH = 50
 _UNNAMED = "A parameter has no name"
 

@@ -134,7 +134,7 @@ def insert_rows(table: type[Any]) -> Insert:
 
 
 def update_rows(table: Any) -> Update:
-    """Return an UPDATE of a table, to which conditions and values are added."""
+    """Return an UPDATE of a table, to which callers add conditions and values."""
     return update(table).execution_options(synchronize_session=False)
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import Executable, SQLColumnExpression
 from sqlalchemy.orm import Session
 
 Outcome = TypeVar("Outcome")
-#: Values of a row in the order of the statement's columns. A `NamedTuple` gives the values names.
+#: Values of a row in the order of the statement's columns. A `NamedTuple` assigns names to the
+#: values.
 Row = tuple[Any, ...]
 #: Function that runs a statement: a method of a persistent connection, or of a session that writes.
 RunStatement = Callable[[Executable, Mapping[str, object] | None], Any]

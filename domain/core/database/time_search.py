@@ -1,4 +1,4 @@
-"""Finds rows by time in tables without an index on their time.
+"""Finds rows by time in tables without an index on the time column.
 
 The ids of such a table increase with the time, so a binary search finds the first id of a period.
 The cost hardly depends on the number of rows.
@@ -15,7 +15,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 #: Start and end of a period, each of which may be open.
 TimeBounds = tuple[datetime | None, datetime | None]
 OPEN_BOUNDS: TimeBounds = (None, None)
-#: Common table expression for the first ID and the following ID of each part of a period.
+#: Common table expression for the first ID in each part of a period, and the ID that follows the
+#: part.
 _PARTS = """
 WITH RECURSIVE search (part, since, low, high) AS (
   SELECT part, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM {table})
@@ -39,8 +40,8 @@ def build_time_search(
 ) -> tuple[str, list[BindParameter[datetime]]]:
     """Return the table expression `parts`, and its parameters.
 
-    A row of `parts` has the number of a start time in `starts`, the first id at or after this time,
-    and the first id at or after the next time.
+    A row of `parts` contains the index of a start time in `starts`, the first id at or after this
+    time, and the first id at or after the next time.
     """
     names = {"table": column.class_.__tablename__, "column": column.key}
     union = " UNION ALL ".join(

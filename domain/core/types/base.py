@@ -152,11 +152,11 @@ def describe_choices(*words: str) -> WithJsonSchema:
 Text = Annotated[str, StringConstraints(pattern=NO_NUL_PATTERN)]
 #: URL with http or https, or empty text for no URL.
 WebUrl = Annotated[Text, AfterValidator(_check_web_url)]
-#: Single line without control characters and surrounding spaces.
+#: Single line without control characters or surrounding spaces.
 Line = Annotated[Text, AfterValidator(_check_one_line)]
 #: Non-empty line.
 Name = Annotated[Line, AfterValidator(_check_not_empty)]
-#: Text that a list is searched for.
+#: Search text for a list.
 Search = Annotated[Text, Field(max_length=MAX_SEARCH_TEXT_LENGTH)]
 #: Required text, whose characters are checked when the text is stored.
 RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
@@ -164,7 +164,7 @@ RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 #: Words: a JSON array, or text separated by commas or spaces.
 Words = Annotated[tuple[Text, ...], BeforeValidator(split_words)]
-#: Words, of which at least one is required.
+#: Words; at least one word is required.
 RequiredWords = Annotated[Words, AfterValidator(_check_not_empty)]
 #: Numbers: a JSON array, or text separated by commas or spaces.
 Numbers = Annotated[
@@ -311,7 +311,7 @@ WithoutEffect = Annotated[
     Field(description="Accepted for compatibility with GitLab. It has no effect."),
 ]
 _ABSENT = object()
-#: Filter in GitLab by a property that Gatebell does not have, so `true` matches nothing.
+#: GitLab filter for a property that Gatebell does not have, so `true` matches nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
@@ -320,7 +320,8 @@ AbsentFlag = Annotated[
     ),
     _ABSENT,
 ]
-#: Filter in GitLab by a property that Gatebell does not have, so any value matches nothing.
+#: GitLab filter for a property that Gatebell does not have, so a filter with any value matches
+#: nothing.
 AbsentWord = Annotated[
     Text,
     Field(
@@ -398,7 +399,7 @@ class OffsetQuery(Query):
         return PageRequest(size=self.page_size, offset=self.offset)
 
     def build_page(self, items: Sequence[Item]) -> "ListPage[Item]":
-        """Return the requested part of a whole list."""
+        """Return the requested part of a complete list."""
         return ListPage(items=items[self.offset : self.offset + self.page_size], total=len(items))
 
 
@@ -428,7 +429,7 @@ class KeysetQuery(Query):
         return KeysetRange(size=self.page_size, before=parse_cursor(self.cursor))
 
 
-#: Option that adds the items of ancestor groups to a list of a project or group.
+#: Option that includes items from ancestor groups in a list for a project or group.
 IncludeAncestorGroups = Annotated[
     bool, Field(description="True to also list the items of parent groups.")
 ]
@@ -498,7 +499,7 @@ class Resource(BaseModel):
 
 
 def get_column_values(row: object, view: type[Any]) -> dict[str, Any]:
-    """Return the values of the columns of a row that are fields of a resource or a dataclass."""
+    """Return a row's values in the columns that are fields of a resource or a dataclass."""
     names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
@@ -515,10 +516,10 @@ class SecretResource(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class ListPage(Generic[Item]):
-    """A page of a list, with the total of a numbered list, or the next cursor of a keyset list.
+    """A page of a list, with the total for numbered lists or the next cursor for keyset lists.
 
-    If a release will remove the numbered pages of a list, its pages have both, so that links stay
-    valid.
+    If a future release will remove the numbered pages of a list, the pages contain both, so that
+    existing links stay valid.
     """
 
     items: Sequence[Item]

@@ -1,4 +1,4 @@
-"""Actions of administrators on destinations of the audit log."""
+"""Actions of administrators on audit log destinations."""
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork

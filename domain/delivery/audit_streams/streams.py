@@ -58,7 +58,7 @@ MAX_EVENT_ATTEMPTS = 10
 #: Maximum number of consecutive events that are set aside. If the receiver rejects more events, the
 #: problem is the receiver, and all events wait until it recovers.
 MAX_SET_ASIDE_EVENTS = 3
-#: Maximum number of events that wait for one destination. The oldest are dropped first.
+#: Maximum number of events that wait for one destination. The oldest events are dropped first.
 MAX_QUEUED_EVENTS = 1_000_000
 #: Maximum number of attempts for an event that was set aside. Such an event is retried each time
 #: the destination recovers.
@@ -66,7 +66,7 @@ _MAX_SET_ASIDE_ATTEMPTS = 2 * MAX_EVENT_ATTEMPTS
 
 
 def build_event_message(message_id: str, shown: Mapping[str, object]) -> OutgoingMessage:
-    """Return the message for an event in its API representation."""
+    """Return a message that contains an event in its API representation."""
     body = {"type": shown["event_name"], "timestamp": shown["created_at"], "data": shown}
     return OutgoingMessage(id=f"evt_{message_id}", body=orjson.dumps(body))
 
@@ -89,7 +89,7 @@ def build_test_message(actor: Actor, *, now: datetime) -> OutgoingMessage:
     return build_event_message(message_id, shown)
 
 
-#: Queue entry, its audit event and the name of the user concerned. The event is None if it is
+#: Queue entry, its audit event and the name of the affected user. The event is None if it is
 #: streamed without being stored, or if it was pruned.
 _QueuedEvent = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
@@ -231,7 +231,7 @@ def drop_old_stream_events(
     commit_batch: CommitCallback,
     maximum: int = MAX_QUEUED_EVENTS,
 ) -> int:
-    """Drop events from before a time and the oldest events above the maximum; return the count.
+    """Drop events older than a time and the oldest events above the maximum; return the count.
 
     The number of dropped events is stored with each destination, so that no event disappears
     silently.
@@ -261,7 +261,7 @@ def drop_old_stream_events(
 
 
 def delete_orphaned_events(*, session: Session, commit_batch: CommitCallback) -> int:
-    """Remove the events of deleted destinations; return the number of removed events."""
+    """Remove the events for deleted destinations; return the number of removed events."""
     orphans = AUDIT_STREAM_KIND.build_orphan_condition()
     return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, commit_batch=commit_batch)
 

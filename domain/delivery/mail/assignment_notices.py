@@ -1,4 +1,4 @@
-"""Records assignments whose assignees get an email.
+"""Records assignments about which the assignees receive an email.
 
 `domain/housekeeping/assignment_mail.py` writes one email to each assignee about all recorded
 assignments, so a bulk change to many alerts causes only one email.

@@ -58,7 +58,7 @@ def split_signature(text: str) -> tuple[str, str]:
 
 
 def _find_only_link(body: str, signature: str) -> Sequence[tuple[str, str]]:
-    """Return the button for the only URL of a text, if it ends a line and leads to this service."""
+    """Return a button for the only URL in a text if it ends a line and leads to this service."""
     own = next((part for part, is_link in split_links(signature) if is_link), None)
     urls = [part for part, is_link in split_links(body) if is_link]
     lines = filter(None, map(_LINK_LINE.fullmatch, body.split("\n")))
@@ -79,7 +79,7 @@ def _format_buttons(buttons: Sequence[tuple[str, str]]) -> str:
 
 
 def _format_block(block: str, button_urls: set[str]) -> str:
-    """Return the HTML of a block of lines without blank lines."""
+    """Return the HTML for a block of lines that contains no blank line."""
     lines = [each for line in block.split("\n") if (each := _remove_url(line, button_urls))]
     parts = []
     for is_fact, some in groupby(lines, key=lambda line: bool(_FACT.fullmatch(line))):
@@ -93,7 +93,7 @@ def _format_block(block: str, button_urls: set[str]) -> str:
 
 
 def _remove_url(line: str, button_urls: set[str]) -> str:
-    """Remove the URL of a button from the end of a line, and the words that only name the link."""
+    """Remove a button's URL from the end of a line, along with words that only name the link."""
     found = _LINK_LINE.fullmatch(line)
     if found is None or found[1] not in button_urls:
         return line

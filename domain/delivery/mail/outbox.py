@@ -38,13 +38,13 @@ class NewEmail:
     recipient: str
     subject: str
     text: str
-    #: Object that a notice is about, so that the notice can be checked before each attempt.
+    #: Subject of a notice, so that the notice can be checked before each attempt.
     about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSettings:
-    """The settings that messages mention, such as the name and URL of the instance."""
+    """The settings that appear in messages, such as the name and URL of the instance."""
 
     instance_name: str
     #: Base URL without a trailing slash.
@@ -127,7 +127,7 @@ def claim_due_email(
     row = (
         session.execute(
             update_rows(Mail)
-            # A CTE, because PostgreSQL could run a subquery for every row.
+            # A CTE is used, because PostgreSQL could run a subquery for every row.
             .where(Mail.id.in_(due.cte("due").select()))
             .values(send_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
             .returning(
@@ -160,7 +160,7 @@ def claim_due_email(
 def record_email_sent(
     message: ClaimedEmail, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Mark a message as sent, and remove the secrets in its links."""
+    """Mark a message as sent, and remove the secrets from its links."""
     _store_result(message, session, keyring, send_at=None, sent_at=now, last_error=None)
 
 
@@ -174,7 +174,7 @@ def record_email_rejected(
 def record_email_failed(
     message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Schedule the next attempt after a pause; return False if the message is given up."""
+    """Schedule the next attempt after a pause; return False if the message is too old."""
     pause = min(_FIRST_RETRY_PAUSE * 2 ** min(message.tries - 1, 10), MAX_MAIL_RETRY_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     send_at = now + pause if will_retry else None

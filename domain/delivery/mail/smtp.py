@@ -22,7 +22,7 @@ from domain.delivery.mail.outbox import ClaimedEmail
 
 #: Timeout for connections and commands in seconds.
 _TIMEOUT_SECONDS = 15.0
-#: First digit of the reply code of a permanent error.
+#: First digit of reply codes for permanent errors.
 _PERMANENT_CODE_CLASS = 5
 _OK_CODE = 250
 _MAX_REPLY_LENGTH = 200
@@ -71,7 +71,7 @@ class MailServer:
 
     @property
     def is_this_machine(self) -> bool:
-        """Return whether the server is reached over the loopback interface."""
+        """True if the server is reached over the loopback interface."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -104,7 +104,7 @@ class _TlsConnection(_Connection, smtplib.SMTP_SSL):
 
 
 class Mailer:
-    """An SMTP client that connects for the first message and keeps the connection."""
+    """An SMTP client that connects for the first message and keeps the connection open."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Mailer:
         self.close()
 
     def close(self) -> None:
-        """Close the connection with QUIT; the next message opens a new one."""
+        """Close the connection with QUIT; the next message opens a new connection."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -186,7 +186,7 @@ class Mailer:
 
     @property
     def may_have_arrived(self) -> bool:
-        """Return whether the last failed message may have arrived completely."""
+        """True if the last failed message may have arrived completely."""
         return self._last is not None and self._last.is_in_data
 
     def _open_connection(self) -> _Connection:
@@ -254,7 +254,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException) and code is not None:
         return f"{type(error).__name__} ({code})"
     if type(error) is smtplib.SMTPException:
-        return str(error)  # The text is from this module, not from the server.
+        return str(error)  # The text was written by this module, not by the server.
     if reason := find_tls_failure_reason(error):
         return f"the TLS connection to the mail server failed: {reason}"
     return type(error).__name__

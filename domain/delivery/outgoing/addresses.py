@@ -1,8 +1,8 @@
 """The IP addresses that outgoing requests may reach.
 
 Addresses outside the public Internet are blocked, so URLs specified by users cannot reach services
-of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions,
-and OUTGOING_CONTACT_HOSTS allows exceptions for contacts.
+on this machine, in its network or in its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows
+exceptions, and OUTGOING_CONTACT_HOSTS allows exceptions for contacts.
 """
 
 from contextlib import suppress
@@ -67,7 +67,7 @@ class AddressPolicy:
 
     @classmethod
     def from_networks(cls, networks: str) -> "AddressPolicy":
-        """Return the policy that also allows a comma-separated list of networks."""
+        """Return a policy that also allows the networks in a comma-separated list."""
         return _parse_policy(networks)
 
     @classmethod
@@ -77,7 +77,7 @@ class AddressPolicy:
 
     @property
     def remedy(self) -> str:
-        """Second sentence of the error for a blocked address."""
+        """Second sentence of the error message for a blocked address."""
         return f"only {self.setting} can allow this"
 
     def allows_connection(self, address: Address, host: str, port: int) -> bool:
@@ -86,7 +86,7 @@ class AddressPolicy:
         return is_listed or self.find_blocked_kind(address) is None
 
     def find_blocked_kind(self, address: Address) -> str | None:
-        """Return the kind of an address that must not be reached, or None."""
+        """Return the kind of an address if it must not be reached, otherwise None."""
         if any(address in network for network in self.allowed):
             return None
         words = next((words for network, words in _SPECIAL_NETWORKS if address in network), None)
@@ -120,7 +120,7 @@ def parse_literal_address(host: str) -> Address | None:
 
 
 def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
-    """Check that a URL contains no IP address that is blocked.
+    """Check that a URL contains no blocked IP address.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
     request is sent. Raise InvalidError for a blocked address.

@@ -22,7 +22,7 @@ from models.destination import Destination
 #: claim outlives the request.
 CLAIM_LIFETIME = timedelta(seconds=25)
 
-#: Status codes of errors in a single message. Other status codes are about the receiver as a whole:
+#: Status codes for errors in a single message. Other status codes concern the receiver as a whole:
 #: its URL, its permissions or its state. A receiver that fails to process one message returns 500.
 _MESSAGE_ERROR_STATUSES = frozenset(
     {400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501}
@@ -76,7 +76,7 @@ class DeliveryAttempt:
 
     @property
     def is_message_rejected(self) -> bool:
-        """Return whether the receiver works, but rejects this message (RFC 9110 section 15)."""
+        """True if the receiver works, but rejects this message (RFC 9110 section 15)."""
         return self.status in _MESSAGE_ERROR_STATUSES
 
 
@@ -101,7 +101,7 @@ def list_due_conditions(kind: DestinationTable, now: Moment) -> tuple[ColumnElem
 def list_claim_conditions(
     kind: DestinationTable, claim: DestinationClaim
 ) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for the destination of a claim that is still valid."""
+    """Return the conditions for the destination of a claim, provided that the claim is valid."""
     return kind.id == claim.destination_id, kind.claim == claim.number
 
 
@@ -171,8 +171,8 @@ def record_failure(
 ) -> DeliveryFailure | None:
     """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-    The problem of the attempt is shown to users. `pause` is called with the number of failures
-    since the last success.
+    The problem in `attempt` is shown to users. `pause` is called with the number of failures since
+    the last success.
     """
     tries = session.scalar(
         select(kind.tries).where(*list_claim_conditions(kind, claim)).with_for_update()

@@ -40,7 +40,7 @@ from domain.delivery.outgoing.signing import (
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from models.destination import Destination
 
-#: Time without a delivery after which a destination is failing and notices are sent.
+#: Time without a delivery after which a destination is considered failing and notices are sent.
 FAILING_AFTER = timedelta(days=1)
 #: Placeholder in the column `url` of a row whose URL is encrypted. Hosts with older releases cannot
 #: send to the placeholder, so messages wait until a newer host sends them. Pages show the
@@ -153,13 +153,13 @@ class FailedAttempt:
 
 
 class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
-    """The base class of a kind of destination, with operations on its destinations."""
+    """The base class for kinds of destinations, with operations on destinations of the kind."""
 
     #: Noun for a destination in log lines and commands. The plural ends in -s.
     noun: ClassVar[str]
     #: Noun for a message in log lines.
     message_noun: ClassVar[str]
-    #: Maximum number of destinations of one owner.
+    #: Maximum number of destinations per owner.
     max_destinations: ClassVar[int]
     #: Error messages for too many destinations, and for a destination that does not exist.
     too_many: ClassVar[str]
@@ -168,17 +168,17 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     max_counted_failures: ClassVar[int] = maxsize
     #: Number of seconds after which a destination releases its thread to other destinations.
     time_slice_seconds: ClassVar[float] = float("inf")
-    #: Table of the destinations, column of their owners (None if the instance owns them), and queue
-    #: of their messages.
+    #: Table of the destinations, column with their owners (None if the instance owns them), and
+    #: queue of their messages.
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[DestinationQueue]
-    #: Columns that `build_view` needs in addition to the columns of all kinds.
+    #: Columns that `build_view` needs in addition to the columns that all kinds have.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
     def build_view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` contains fields of all kinds that are not columns."""
+        """Return the view of a row; `shared` contains common fields that are not columns."""
 
     @abstractmethod
     def get_next_message(
@@ -445,7 +445,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def claim_due_destinations(
         self, *, maximum: int, session: Session, now: datetime
     ) -> Sequence[DestinationClaim]:
-        """Claim destinations that have messages to send, preferring those without a recent failure.
+        """Claim destinations with messages to send, first destinations without a recent failure.
 
         Some threads are reserved for working destinations, since a request to a failing destination
         may take as long as its deadline allows.
@@ -518,7 +518,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> DeliveryFailure | None:
         """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-        The problem of the attempt is shown to users. The delivery is None if the secrets of the
+        The problem in `attempt` is shown to users. The delivery is None if the secrets of the
         destination cannot be decrypted.
         """
         most = self.max_counted_failures
@@ -557,7 +557,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return found
 
     def build_orphan_condition(self) -> ColumnElement[bool]:
-        """Return the condition for entries of deleted destinations."""
+        """Return the condition for entries for deleted destinations."""
         return ~exists().where(self.row.id == self.queue.destination)
 
     def delete_entries(

@@ -1,4 +1,4 @@
-"""Errors of outgoing requests, whose messages explain the failure.
+"""Errors in outgoing requests, with messages that explain the failure.
 
 The messages start with a lowercase letter and have no full stop, so that sentences can contain
 them. They contain nothing that the destination sent.
@@ -21,7 +21,7 @@ class HostNotFoundError(OutgoingError):
 
 
 class AddressBlockedError(OutgoingError):
-    """Error for a host name that resolves to IP addresses that are blocked."""
+    """Error for a host name that resolves to blocked IP addresses."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ResponseTooLargeError(OutgoingError):
 
 
 def describe_status_problem(status: int) -> str | None:
-    """Return the problem that a status code stands for, or None for codes from 200 to 299."""
+    """Return the problem that a status code indicates, or None for codes from 200 to 299."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     known = status in HTTPStatus.__members__.values()

@@ -45,7 +45,7 @@ class OutgoingUrl:
         return f"{self.scheme}://{self.authority}{path}"
 
 
-#: Number of characters from which a path segment without separators is considered a secret.
+#: Minimum length at which a path segment without separators is considered a secret.
 _MIN_SECRET_LENGTH = 24
 _SEPARATOR = re.compile(r"[-_.]")
 _DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
@@ -96,7 +96,7 @@ def _find_problem(text: str) -> str | None:
 def _split_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
-        has_port = parts.port != 0  # `port` raises ValueError if it is not a port number.
+        has_port = parts.port != 0  # `port` raises ValueError for an invalid port number.
     except ValueError:
         return None
     return parts if has_port else None

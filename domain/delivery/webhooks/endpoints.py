@@ -56,14 +56,14 @@ from domain.projects.bots import find_maintainers
 from models import Project, WebhookEndpoint
 from models import WebhookDelivery as DeliveryRow
 
-#: Maximum number of endpoints of a project. Each endpoint adds a row for every event.
+#: Maximum number of endpoints per project. Each endpoint adds a row for every event.
 MAX_ENDPOINTS = 20
 #: Time after which a failed delivery is given up.
 MAX_DELIVERY_AGE = timedelta(days=3)
 _GONE_STATUS = 410
 _RECENT_DELIVERY_COUNT = 5
-#: Maximum numbers of waiting and of finished deliveries of an endpoint. Above these limits, the
-#: oldest waiting deliveries are given up, and the oldest finished deliveries are removed.
+#: Maximum numbers of waiting and finished deliveries per endpoint. Above these limits, the oldest
+#: waiting deliveries are given up, and the oldest finished deliveries are removed.
 MAX_WAITING_DELIVERIES, MAX_FINISHED_DELIVERIES = 10_000, 20_000
 _BATCH_SIZE = 500
 _EXPIRED_REASON = "The delivery waited for three days."
@@ -116,7 +116,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def lock_owner(self, owner: int | None, session: Session) -> None:
         """Serialize changes to a project's endpoints."""
         project = select(Project.id).where(Project.id == owner)
-        # The weaker lock allows alerts of the project to be stored in the meantime.
+        # The weaker lock allows alerts for the project to be stored in the meantime.
         session.execute(project.with_for_update(key_share=True))
 
     def handle_owner_change(self, owner: int | None, session: Session) -> None:
@@ -147,8 +147,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the delivery that has been due for the longest time.
 
-        Earlier deliveries of the same alert are sent first. Deliveries of a project that is
-        archived or deleted are canceled.
+        Earlier deliveries about the same alert are sent first. Deliveries for archived or deleted
+        projects are canceled.
         """
         mine = DeliveryRow.endpoint_id == row.id
         if (reason := self._find_cancellation_reason(row, session)) is not None:
@@ -178,8 +178,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             )
             if before is None:
                 return found.id, OutgoingMessage(id=found.message_id, body=found.body.encode())
-            # An earlier delivery of the same alert must be sent first. Of two deliveries that are
-            # due at the same time, the delivery with the lower id is sent first.
+            # An earlier delivery about the same alert must be sent first. Of two deliveries that
+            # are due at the same time, the delivery with the lower id is sent first.
             found.next_try_at = before
             session.flush()
         return None
@@ -242,7 +242,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         now: datetime,
     ) -> None:
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
-        # Without a delivery, the URL could not be decrypted.
+        # There is no delivery if its URL could not be decrypted.
         subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
         self._store_pause(endpoint, reason, subject, session=session, now=now)
 
@@ -324,7 +324,7 @@ def record_attempt(row: DeliveryRow, attempt: DeliveryAttempt, *, now: datetime)
 def list_deliveries(
     endpoint_id: int, state: DeliveryState | None, keyset_range: KeysetRange, *, session: Session
 ) -> KeysetPage[WebhookDelivery]:
-    """Return a page of the deliveries of an endpoint, newest first."""
+    """Return a page of the deliveries to an endpoint, newest first."""
     statement = (
         select(DeliveryRow)
         .where(DeliveryRow.endpoint_id == endpoint_id)
@@ -340,7 +340,7 @@ def list_deliveries(
 
 
 def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
-    """Return the newest deliveries of an endpoint."""
+    """Return the newest deliveries to an endpoint."""
     return list_deliveries(
         endpoint_id, None, KeysetRange(size=_RECENT_DELIVERY_COUNT), session=session
     ).items
@@ -372,7 +372,7 @@ def requeue_delivery(
 ) -> None:
     """Queue a delivery again with its original id.
 
-    The delivery no longer waits for earlier deliveries of the same alert or incident. A delivery
+    The delivery no longer waits for earlier deliveries about the same alert or incident. A delivery
     that is still queued is attempted immediately. Raise ConflictError if the webhook is paused.
     """
     row = _get_delivery_row(endpoint_id, delivery_id, session)
@@ -413,7 +413,7 @@ _IS_WAITING = WEBHOOK_KIND.queue.is_waiting
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookBacklog:
-    """The state of the queue of all endpoints, and the number of failing endpoints."""
+    """The state of the queue for all endpoints, and the number of failing endpoints."""
 
     deliveries: int
     oldest: datetime | None
@@ -423,7 +423,7 @@ class WebhookBacklog:
 
 
 def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
-    """Return the state of the queue of all endpoints, and the number of failing endpoints."""
+    """Return the state of the queue for all endpoints, and the number of failing endpoints."""
     deliveries, oldest = session.execute(
         select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
     ).one()
@@ -490,7 +490,7 @@ def prune_webhook_log(
     commit_batch: CommitCallback,
     maximum: int = MAX_FINISHED_DELIVERIES,
 ) -> int:
-    """Remove old and excess finished deliveries, and deliveries of deleted endpoints."""
+    """Remove old and excess finished deliveries, and deliveries to deleted endpoints."""
 
     def remove(condition: ColumnElement[bool]) -> int:
         return WEBHOOK_KIND.delete_entries(condition, session=session, commit_batch=commit_batch)

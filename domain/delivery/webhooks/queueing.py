@@ -1,7 +1,7 @@
 """Queues messages about alerts and incidents for endpoints that subscribe to them.
 
-A message contains the event and the current state of the alert or incident. It contains no names of
-users, so that the logs of receivers contain no data of deleted accounts.
+A message contains the event and the current state of the alert or incident. It contains no
+usernames, so that receivers' logs contain no data about deleted accounts.
 
 A database trigger stores each change to an incident in the transaction of the change. The stored
 change is deleted in the transaction that queues its messages, so each change is queued exactly
@@ -56,7 +56,7 @@ def build_webhook_body(
 def find_webhook_projects(
     ids: Iterable[int], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return projects that are not deleted in the format of messages, by id."""
+    """Return existing projects in the message format, by id."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
             Project.id.in_(set(ids)), Project.deleted_at.is_(None)
@@ -76,7 +76,7 @@ def find_webhook_projects(
 def find_webhook_alerts(
     labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return alerts in the format of messages, by id.
+    """Return alerts in the message format, by id.
 
     `labels` contains the labels of each alert, by id.
     """
@@ -122,8 +122,8 @@ def queue_alert_changes(
 ) -> int:
     """Queue messages about alerts for endpoints that subscribe to them; return their number.
 
-    A message contains the current state of the alert. Changes to deleted alerts, or in deleted
-    projects, cause no messages.
+    A message contains the current state of the alert. No messages are queued for changes to deleted
+    alerts or in deleted projects.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
@@ -169,7 +169,7 @@ def find_active_endpoints(
 def build_delivery_row(
     endpoint: WebhookEndpoint, event: str, body: str, *, order_key: str | None, now: datetime
 ) -> dict[str, Any]:
-    """Return the row of a delivery that waits to be sent."""
+    """Return the row for a delivery that is waiting to be sent."""
     return {
         "endpoint_id": endpoint.id,
         "project_id": endpoint.project_id,
@@ -218,8 +218,8 @@ def queue_incident_changes(
 ) -> int:
     """Queue messages about incidents for endpoints that subscribe to them, and delete the changes.
 
-    Return the number of messages. A message contains the current state of the incident. Changes to
-    deleted incidents, or in deleted projects, cause no messages.
+    Return the number of messages. A message contains the current state of the incident. No messages
+    are queued for changes to deleted incidents or in deleted projects.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
@@ -254,7 +254,7 @@ def postpone_incident_change(change_id: int, *, session: Session, now: datetime)
 def _build_incidents(
     ids: Sequence[int], projects: Mapping[int, _JsonObject], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
-    """Return incidents of these projects in the format of messages, by id."""
+    """Return incidents in these projects in the message format, by id."""
     rows = session.scalars(
         select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
     ).all()
@@ -282,7 +282,7 @@ def _build_incidents(
 
 
 def _find_alert_numbers(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
-    """Return the numbers (`iid`) of the first alerts of each incident."""
+    """Return the numbers (`iid`) of the first alerts in each incident."""
     numbers = (
         select(Alert.iid)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)

@@ -72,7 +72,7 @@ class WebhookEvent(LabeledEnum):
 
 #: Type of a test message. Endpoints cannot subscribe to it.
 TEST_EVENT = "webhook.tested"
-#: Wildcard for all events, including events of later versions.
+#: Wildcard for all events, including events added in later versions.
 ALL_EVENTS = "*"
 
 
@@ -115,7 +115,7 @@ class DeliveryState(StrEnum):
 
 
 def parse_delivery_state(text: str | None) -> DeliveryState | None:
-    """Return the delivery state with a name, or None if there is no name.
+    """Return the delivery state with the given name, or None if no name is given.
 
     Raise QueryError if the name is unknown.
     """
@@ -134,13 +134,13 @@ _EVENTS_DESCRIPTION = f"Events to send: `*` for all events, or some of {', '.joi
 class PauseReason(StrEnum):
     """The reason why an endpoint is paused."""
 
-    #: A maintainer paused the endpoint.
+    #: Pause by a maintainer.
     USER = "user"
-    #: The endpoint accepted no messages for days.
+    #: Pause after days in which the endpoint accepted no messages.
     FAILURES = "failures"
-    #: The endpoint responded with 410 Gone.
+    #: Pause because the endpoint responded with 410 Gone.
     GONE = "gone"
-    #: The application that set the URL no longer has access.
+    #: Pause because the application that set the URL no longer has access.
     APPLICATION = "application"
 
 
@@ -214,7 +214,7 @@ class Webhook(Destination, ConditionsResource):
 
 
 class HookQuery(DestinationQuery, GitLabQuery):
-    """Parameters of a list of webhooks in the format of GitLab's API, oldest first."""
+    """Query parameters for a list of webhooks in GitLab's API format, oldest first."""
 
 
 class Hook(Resource):
@@ -228,7 +228,7 @@ class Hook(Resource):
     url: str
     project_id: int
     created_at: Time
-    #: Always empty: webhooks have no names.
+    #: Name, which is always empty because webhooks have no names.
     name: Literal[""] = ""
     description: Literal[""] = ""
     enable_ssl_verification: Literal[True] = True
@@ -251,7 +251,7 @@ class WebhookTest(SentTest):
 
 
 class WebhookDeliveryQuery(KeysetQuery):
-    """Parameters of a list of a webhook's deliveries, newest first."""
+    """Query parameters for a list of a webhook's deliveries, newest first."""
 
     state: DeliveryState | None = None
 

@@ -258,7 +258,7 @@ class IncidentAlerts:
 
 
 def find_incident_alerts(incident_id: int, *, session: Session) -> IncidentAlerts:
-    """Return the newest alerts of an incident, with the times at which they opened and ended."""
+    """Return the newest alerts in an incident, with the times at which they opened and ended."""
     found = session.execute(
         select(
             Alert.id,

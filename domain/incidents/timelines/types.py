@@ -34,13 +34,13 @@ class ItemKind(StrEnum):
     DEPLOYMENT = "deployment"
     #: Change to an incident.
     INCIDENT = "incident"
-    #: Alerts of an incident that were opened, or that a report resolved.
+    #: Alerts in an incident that were opened, or that a report resolved.
     OPENED = "opened"
     ENDED = "ended"
 
 
 class TimelineQuery(KeysetQuery):
-    """Query for a timeline and its order."""
+    """Query parameters for a timeline and its order."""
 
     sort: Literal["desc", "asc"] = Field(
         default="desc", description="Sort order: newest first (`desc`) or oldest first (`asc`)."

@@ -87,7 +87,7 @@ def renew_secret(work: UnitOfWork, application_id: int) -> NewApplication:
 def list_rejected_requests(
     work: UnitOfWork, application_id: int, query: RefusedRequestQuery
 ) -> ListPage[RefusedRequest]:
-    """List the rejected authorization and token requests of an application, newest first."""
+    """List the rejected authorization and token requests for an application, newest first."""
     row, session = _get_own_row(work, application_id), work.session
     return ListPage(
         items=refusals.find_rejected_requests(
@@ -163,7 +163,7 @@ def change_application(
 def rotate_secret(
     work: UnitOfWork, application_id: int, renewal: RenewalBody
 ) -> ApplicationWithSecret:
-    """Create a new secret for an application. It is shown only once."""
+    """Create a new secret for an application. The secret is shown only once."""
     row = _get_own_row(work, application_id)
     return _build_application_with_secret(
         row, _renew_client_secret(work, row, GracePeriod.from_key(renewal.overlap))
@@ -180,7 +180,7 @@ def end_secret(work: UnitOfWork, application_id: int, secret_id: int) -> None:
 
 @action("applications.end_removed", command="end-removed-scopes")
 def end_removed_scopes(work: UnitOfWork, application_id: int) -> EndedTokens:
-    """Expire the access tokens that have scopes removed from the application."""
+    """Expire the access tokens with scopes that were removed from the application."""
     row = _get_own_row(work, application_id)
     ended = expire_tokens_with_removed_scopes(work, row.id, row.scopes.split())
     if ended:
@@ -257,7 +257,7 @@ def _delete_application(work: UnitOfWork, row: Row) -> Row:
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **more: object) -> None:
-    """Record an audit event of an application, which its owner, if any, can also read."""
+    """Record an audit event for an application, which its owner, if any, can also read."""
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
         details["trusted"] = row.trusted

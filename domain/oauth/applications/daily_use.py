@@ -16,7 +16,7 @@ MAX_COUNTED_ROWS = 50_000
 
 
 class DailyUse(NamedTuple):
-    """The use of an application on each of the last days, oldest day first."""
+    """The use of an application on each recent day, oldest day first."""
 
     days: tuple[date, ...]
     #: Number of API requests with a token of the application. Empty if too many rows would be
@@ -32,7 +32,7 @@ class DailyUse(NamedTuple):
 
 
 def find_daily_use(application_id: int, *, session: Session, today: date) -> DailyUse:
-    """Return the use of an application on the last days, including today."""
+    """Return the use of an application on each of the last SHOWN_DAYS days, including today."""
     days = tuple(today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS)))
     first = datetime.combine(days[0], time(), UTC)
     of_application = (CallCount.application_id == application_id, CallCount.day >= days[0])

@@ -110,7 +110,7 @@ def _find_scopes(
 def _find_first_authorizations(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
-    """Return the time of the first stored authorization of each user, by user id."""
+    """Return the time of each user's first stored authorization, by user id."""
     found: dict[int, datetime] = {}
     for table in (Authorization, Consent):
         rows = session.execute(

@@ -1,7 +1,7 @@
 """Setup progress and rejected requests of an application, for its owner.
 
 Any client can send requests in the name of an application, since its client_id is public. Only the
-newest requests with each reason are stored. Many requests of one kind therefore neither fill the
+newest requests for each reason are stored. Many requests of one kind therefore neither fill the
 disk nor hide other requests.
 """
 
@@ -68,7 +68,7 @@ IDENTIFYING_SCOPES = frozenset(
 def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int:
     """Store a rejected request, and return its id.
 
-    Of the application's requests with the same reason, only the newest are kept.
+    Of the application's requests with the same reason, only the newest requests are kept.
     """
     values = {
         "application_id": refused.application_id,
@@ -105,7 +105,7 @@ def find_rejected_requests(
     offset: int = 0,
     limit: int = MAX_DISPLAYED_REQUESTS,
 ) -> tuple[RefusedRequest, ...]:
-    """Return rejected requests of an application, by default of all days (UTC), newest first."""
+    """Return rejected requests for an application, by default on all days (UTC), newest first."""
     is_shown = [TokenRefusal.application_id == application_id]
     if day:
         first, last = (datetime.combine(day, each, UTC) for each in (time.min, time.max))
@@ -122,7 +122,7 @@ def find_rejected_requests(
 
 
 def count_rejected_requests(application_id: int, *, session: Session) -> int:
-    """Return the number of stored rejected requests of an application."""
+    """Return the number of stored rejected requests for an application."""
     asked = select(func.count()).where(TokenRefusal.application_id == application_id)
     return session.scalar(asked.select_from(TokenRefusal)) or 0
 
@@ -137,11 +137,11 @@ def _build_view(row: TokenRefusal) -> RefusedRequest:
 
 
 class ApplicationSetupStage(StrEnum):
-    """A stage of the setup of an application."""
+    """The stage that an application's setup has reached."""
 
-    #: No user has authorized the application.
+    #: Stage in which no user has authorized the application.
     WAITING = "waiting"
-    #: A user has authorized the application, but it has not fetched a token.
+    #: Stage in which a user has authorized the application, but it has not fetched a token.
     AUTHORIZED = "authorized"
     WORKING = "working"
 

@@ -33,8 +33,8 @@ def _build_emails(
 ) -> Iterator[NewEmail]:
     """Yield a notice for each old secret that expires within a day and is still in use.
 
-    A secret is in use if it was used after the new one was created. For an instance-wide
-    application, the notice goes to the user who registered it.
+    A secret is in use if it was used after the new secret was created. For an instance-wide
+    application, the notice is sent to the user who registered it.
     """
     rows = session.execute(
         select(ApplicationSecret, Application, User)

@@ -29,7 +29,7 @@ _PERMITTED_GRANT_TYPES = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
 class ApplicationQuery(OffsetQuery, GitLabQuery):
-    """The query of a list of applications, newest first."""
+    """Query parameters for a list of applications, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -83,7 +83,7 @@ class OwnApplicationBody(ApplicationDetails):
 
 @make_fields_optional
 class ApplicationChange(ApplicationDetails):
-    """New settings of an application; omitted fields are kept."""
+    """New settings for an application; omitted fields are kept."""
 
     allowed_grants: Annotated[
         tuple[Literal[*_PERMITTED_GRANT_TYPES], ...] | None,  # type: ignore[valid-type]
@@ -102,13 +102,13 @@ class RenewalBody(Body):
 
 
 class ApplicationWithSecret(ApplicationView, SecretResource):
-    """An application with its secret, which is shown once; a public application has none."""
+    """An application with its secret, which is shown once. Public applications have no secret."""
 
     secret: str | None
 
 
 class ApplicationUserQuery(OffsetQuery):
-    """The query of a list of an application's users, newest accounts first."""
+    """Query parameters for a list of an application's users, newest accounts first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -128,7 +128,7 @@ class ApplicationUser(Resource):
 
 
 class RefusedRequestQuery(OffsetQuery):
-    """The query of a list of rejected requests, newest first."""
+    """Query parameters for a list of rejected requests, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -170,6 +170,6 @@ class RemovedScopes(Resource):
 
 
 class EndedTokens(Resource):
-    """The number of access tokens that were made to expire."""
+    """The number of access tokens that were expired early."""
 
     tokens: int

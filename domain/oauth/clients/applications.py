@@ -29,7 +29,7 @@ from models import Application
 
 #: Maximum length of a name in characters, which is the length of the database column.
 _MAX_NAME_LENGTH = 255
-#: Audit detail of a change that ended the trust in an application.
+#: Audit detail for a change that ended the trust in an application.
 ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
@@ -162,7 +162,7 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
 
 
 def is_trusted(application: Application) -> bool:
-    """Return whether users are not asked for consent.
+    """Return whether an application is trusted, so that users need not give consent.
 
     Applications with an owner are never trusted, since the owner could change the redirect URIs.
     """
@@ -181,7 +181,7 @@ def update_application(
     session: Session,
     now: datetime,
 ) -> bool:
-    """Change an application, and return whether the change ended the trust in it.
+    """Change an application, and return whether it lost its trusted status.
 
     Existing tokens keep the scopes that users granted. The trust ends if a user who is not an
     administrator changes the redirect URIs, the scopes or the client type. Raise InvalidError with
@@ -209,7 +209,7 @@ def update_application(
 def _changes_trusted_properties(
     application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
 ) -> bool:
-    """Return whether a change affects the properties that the trust is based on."""
+    """Return whether a change affects the properties on which the trust is based."""
     return (
         set(details.redirect_uris) != set(application.redirect_uris)
         or " ".join(scopes) != application.scopes
@@ -246,7 +246,7 @@ def get_any_application(application_id: int, *, session: Session) -> Application
 def list_newest_own_applications(
     owner_id: int, *, count: int, session: Session
 ) -> tuple[ApplicationView, ...]:
-    """Return the newest applications that a user owns, at most `count`."""
+    """Return at most `count` applications that a user owns, newest first."""
     newest = (
         select(Application).where(build_owner_condition(owner_id)).order_by(Application.id.desc())
     )

@@ -91,7 +91,7 @@ def _verify_signature(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _iterate_keys(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
-    """Yield the possible signing keys: the key that the header names, or else all."""
+    """Yield the possible signing keys: the key that the header names, or else all keys."""
     try:
         named = jws.extract_compact(assertion.encode(), registry=JWS_REGISTRY).headers().get("kid")
     except UNREADABLE_JWT_ERRORS as error:
@@ -127,7 +127,7 @@ def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthConte
 
 
 def _check_expiry(claims: Mapping[str, Any], now: datetime) -> datetime:
-    # Times are whole seconds, since JSON integers of any size can be compared with integers.
+    # Whole seconds are used, because JSON integers of any size can be compared with integers.
     moment, leeway = int(now.timestamp()), int(_CLOCK_LEEWAY.total_seconds())
     longest = moment + int(_MAX_LIFETIME.total_seconds()) + leeway
     for name in ("iat", "nbf"):

@@ -287,7 +287,7 @@ def _is_client_authenticated(
     """Return whether the client is authenticated; a secret that is sent must be valid."""
     if presented_client.secret is None:
         return not rows[0].confidential
-    # All secrets are compared, so that the response time does not reveal which one matched.
+    # All secrets are compared, so that the response time does not reveal which secret matched.
     keyring, secret = context.keyring, presented_client.secret
     matching = [row for row in rows if keyring.matches_digests(secret, [row.secret_digest])]
     if not matching:
@@ -308,7 +308,7 @@ def _is_client_authenticated(
 
 
 class ClientAuthenticationError(InvalidClientError):
-    """invalid_client, with a challenge if the client used Basic authentication (section 5.2)."""
+    """Error invalid_client, with a challenge after Basic authentication (section 5.2)."""
 
     status_code = 401
 

@@ -94,7 +94,7 @@ class ClientWithCredential(NamedTuple, Generic[CredentialT]):
 class LookupWithWrite(NamedTuple):
     """A lookup on Postgres that also writes, if the request is certain to succeed.
 
-    The statement contains the conditions of the write. The endpoint checks the rows in any case. A
+    The statement contains the conditions for the write. The endpoint checks the rows in any case. A
     request that does not meet the conditions can still succeed with a second statement.
     """
 
@@ -113,9 +113,9 @@ def build_lookup_with_write(
 ) -> Select[Any]:
     """Return a lookup that also writes if the client is authenticated and all conditions hold.
 
-    `write` receives the one row that meets them, and returns one column. Nothing is written for
-    clients that registered themselves or require DPoP proofs, since other conditions may apply to
-    them.
+    `write` receives the one row that meets the conditions, and returns one column. Nothing is
+    written for clients that registered themselves or require DPoP proofs, since other conditions
+    may apply to them.
     """
     found = lookup.cte("found")
     client, digest = found.c, bindparam("presented_secret", type_=LargeBinary)

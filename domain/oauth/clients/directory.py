@@ -102,7 +102,7 @@ def _count_users_and_tokens(
 ) -> Mapping[int, tuple[int, int]]:
     """Return the number of users and active token pairs of each application.
 
-    A number above COUNT_LIMIT means at least that many.
+    A number above COUNT_LIMIT is a lower bound.
     """
     if not ids:
         return {}
@@ -182,7 +182,7 @@ def _select_user_ids(
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationFilter:
-    """The filter of an application list."""
+    """A filter for a list of applications."""
 
     #: True for instance-wide applications, False for the applications of users.
     is_instance_wide: bool = True
@@ -193,7 +193,7 @@ class ApplicationFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationCounts:
-    """The number of applications of each kind."""
+    """The numbers of instance-wide, user-owned and trusted applications."""
 
     instance_wide: int
     of_users: int

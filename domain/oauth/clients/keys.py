@@ -27,7 +27,7 @@ _PEM_KEY_TYPES = (
 
 
 def parse_public_keys(text: str) -> dict[str, Any] | None:
-    """Return the JWK Set for a JWK Set, a JWK or a PEM public key; None for empty text.
+    """Convert a JWK Set, a JWK or a PEM public key to a JWK Set; return None for empty text.
 
     Keys without a `kid` get their thumbprint as `kid`. Raise UnacceptableKeyError for invalid keys.
     """

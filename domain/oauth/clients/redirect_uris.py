@@ -45,18 +45,18 @@ _LOOPBACK = re.compile(
 )
 _MAX_PORT = 65_535
 MAX_REDIRECT_URI_LENGTH = 2000
-#: Maximum number of stored characters of a rejected URI.
+#: Maximum number of characters stored from a rejected URI.
 _MAX_STORED_LENGTH = 500
-#: Patterns of the user information in a URI, and of the value of a query parameter.
+#: Patterns for the user information in a URI and for the value of a query parameter.
 _USER_INFO = re.compile(r"//[^/?#]*@")
 _PARAMETER_VALUE = re.compile(r"(?<==)[^&#]+")
-#: Maximum number of reported problems; more are not helpful.
+#: Maximum number of reported problems; more problems would not be helpful.
 _MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedirectDestination:
-    """A description of the destination of a redirect."""
+    """A description of a redirect's destination."""
 
     words: str
     is_insecure: bool
@@ -190,7 +190,7 @@ def redact_redirect_uri(uri: str) -> str:
 
 
 def describe_redirect_destination(uri: str) -> RedirectDestination:
-    """Return the destination of a redirect for the consent page."""
+    """Describe the destination of a redirect for the consent page."""
     parts = urlsplit(uri)
     words = f"the app “{parts.scheme}:”"
     if parts.scheme in {"http", "https"}:

@@ -1,4 +1,4 @@
-"""Client secrets. An application can have two valid secrets, to replace one without downtime."""
+"""Client secrets. An application can have two, so that one can be replaced without downtime."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from models import Application, ApplicationSecret
 
 #: Minimum time between two stored uses of an application or secret, to limit the number of writes.
 _MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
-#: Period after the last use in which an old secret counts as in use.
+#: Period after the last use during which an old secret is considered in use.
 _IN_USE_PERIOD = timedelta(hours=1)
 
 
@@ -48,11 +48,11 @@ class SecretView:
 class SecretRotationStatus(StrEnum):
     """The progress of an application in replacing its old secret."""
 
-    #: The new secret has not been used.
+    #: Status in which the new secret has not been used.
     NEW_IS_UNUSED = "new is unused"
-    #: The old secret was used within the last hour.
+    #: Status in which the old secret was used within the last hour.
     OLD_IS_IN_USE = "old is in use"
-    #: The old secret is no longer in use.
+    #: Status in which the old secret is no longer in use.
     OLD_IS_UNUSED = "old is unused"
 
 
@@ -176,7 +176,7 @@ _RECORD_USE = tuple(
 def record_secret_use(
     application_id: int, secret_id: int | None, *, run: RunStatement, now: datetime
 ) -> None:
-    """Store the last use of an application and of its secret, to the minute."""
+    """Store when an application and its secret were last used, to the minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _RECORD_USE[: 1 if secret_id is None else 2]:
         run(statement, {**values, "stale": now - _MIN_INTERVAL_BETWEEN_USES, "now": now})

@@ -1,8 +1,8 @@
-"""Service accounts, which confidential applications act as (RFC 6749 section 4.4).
+"""Service accounts of confidential applications (RFC 6749 section 4.4).
 
 A service account is a member of groups and projects like a user, with roles that maintainers give
-it. It ends when the application is deleted or the owner turns it off. The user account is kept,
-since events still refer to it.
+it. The service account ends when the application is deleted or the owner disables it. The user
+account is kept, since events still refer to it.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _SERVICE_ACCOUNT_QUERY = (
 def find_service_account_row(
     application_id: int, *, connection: StatementConnection
 ) -> ServiceAccountRow | None:
-    """Return the service account of an application, if it has one."""
+    """Return the service account of an application, or None."""
     row = connection.fetch_first_row(_SERVICE_ACCOUNT_QUERY, {"application_id": application_id})
     return ServiceAccountRow._make(row) if row else None
 
@@ -70,7 +70,7 @@ class ServiceAccount:
 def find_service_account(
     application_id: int, *, session: Session, today: date
 ) -> ServiceAccount | None:
-    """Return the service account of an application with its roles, if it has one."""
+    """Return the service account of an application with its roles, or None."""
     mine = select(User).join(Row, Row.user_id == User.id)
     user = session.scalar(mine.where(Row.application_id == application_id))
     if user is None:
@@ -125,7 +125,7 @@ def end_service_accounts(applications: ColumnElement[bool], *, session: Session)
 
 
 def revoke_service_account_tokens(work: UnitOfWork, applications: ColumnElement[bool]) -> None:
-    """Revoke the tokens of the service accounts of some applications."""
+    """Revoke the tokens of some applications' service accounts."""
     theirs = exists().where(
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
     )

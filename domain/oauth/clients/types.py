@@ -120,7 +120,8 @@ class ApplicationDetails(Body):
         Option("--trusted/--not-trusted"),
         Field(description="True to skip the consent page. Only for instance-wide applications."),
     ] = None
-    #: True if the application belongs to the instance and not to a user; cannot be undone.
+    #: True if the application belongs to the instance and not to a user. This setting cannot be
+    #: reverted.
     is_instance_wide: Annotated[
         bool,
         Option("--instance-wide/--no-instance-wide"),
@@ -190,6 +191,6 @@ class ApplicationPage(ApplicationView):
     owner_username: str
     owner_name: str
     #: Number of users who authorized the application and did not revoke the access. This number and
-    #: `token_count` are exact up to COUNT_LIMIT; a larger number means at least that many.
+    #: `token_count` are exact up to COUNT_LIMIT; a larger number is a lower bound.
     people_count: int
     token_count: int

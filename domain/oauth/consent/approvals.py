@@ -14,7 +14,7 @@ from models import Application, Consent
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """The signed-in user who decides about a request, with details of the last sign-in."""
+    """The signed-in user who approves or denies a request, with details of the last sign-in."""
 
     user_id: int
     auth_time: datetime

@@ -186,7 +186,7 @@ def _find_first_grants(user_id: int, *, session: Session) -> dict[int | None, da
 def revoke_application_access(
     application_id: int, user_id: int, *, session: Session, now: datetime
 ) -> str:
-    """Revoke all tokens and codes of a user at an application, and delete the consent.
+    """Revoke all tokens and codes that a user granted an application, and delete the consent.
 
     Personal, project and group tokens that the application created are revoked as well. Return the
     application's name. Raise NotFoundError if the application does not exist.
@@ -194,13 +194,13 @@ def revoke_application_access(
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:
         raise NotFoundError("Application not found.")
-    # The consent is deleted first, since approvals lock it. A code that is just being stored is
-    # then revoked as well.
+    # The consent is deleted first, since approvals lock it. A code that is being stored
+    # concurrently is then also revoked.
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
-    # The grant comes next, since redeeming and refreshing lock it to issue tokens. Its session id
-    # is cleared, so that the application can no longer sign the user out without confirmation.
+    # The grant is updated next, since redeeming and refreshing lock it to issue tokens. Its session
+    # id is cleared, so that the application can no longer sign the user out without confirmation.
     ended: dict[object, dict[str, None]] = {Authorization: {"sid": None}}
     for table in (Authorization, AccessToken):
         session.execute(
@@ -220,7 +220,7 @@ def revoke_application_access(
 
 
 def revoke_all_applications(user_id: int, *, session: Session, now: datetime) -> int:
-    """Revoke the access of all applications of a user, and return their number."""
+    """Revoke the access of all applications to a user's account, and return their number."""
     granted = [
         select(table.application_id).where(table.user_id == user_id, table.revoked_at.is_(None))
         for table in (Authorization, AccessToken)

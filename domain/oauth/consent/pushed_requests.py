@@ -23,12 +23,12 @@ from models import Application, PushedRequest
 
 #: Prefix of a request_uri, before the credential (RFC 9126 section 2.2).
 REQUEST_URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
-#: Lifetime of an opened request, counted from the push; equals the lifetime of a consent page.
+#: Lifetime of an opened request, counted from the push. It equals the lifetime of a consent page.
 _OPENED_LIFETIME = timedelta(hours=1)
 
 
 class InvalidRequestUriError(InvalidRequestError):
-    """invalid_request_uri (RFC 9101 section 7); the browser is never redirected with this error."""
+    """Error invalid_request_uri (RFC 9101 section 7), which never redirects the browser."""
 
     error = "invalid_request_uri"
     description = (
@@ -104,7 +104,7 @@ def read_authorization_parameters(
 
 
 def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedRequestRow:
-    """Return the row of the request_uri.
+    """Return the stored row for the request_uri.
 
     Raise InvalidRequestError if the request_uri is unknown or the parameters are inconsistent.
     """
@@ -140,7 +140,7 @@ def _extend_lifetime(row_id: int, until: datetime, context: OAuthContext) -> Non
 
 
 def consume_pushed_request(request: ProtocolRequest, context: OAuthContext) -> None:
-    """Delete a pushed request after its decision; only one of concurrent decisions succeeds.
+    """Delete a pushed request after a decision; only one concurrent decision succeeds.
 
     Raise InvalidRequestUriError if the request no longer exists (section 4).
     """

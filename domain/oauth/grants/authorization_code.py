@@ -113,7 +113,7 @@ DENIED_BY_USER = "The resource owner denied the request."
 #: accept longer request lines, and many accept only half of this.
 MAX_RESPONSE_URL_LENGTH = 16_000
 _CODE_LENGTH = 64
-#: Pattern of a number of seconds. Leading zeros are rejected, so that zero is always `0`.
+#: Pattern for a number of seconds. Leading zeros are rejected, so that zero is always `0`.
 _SECONDS_PATTERN = re.compile("0|[1-9][0-9]{0,9}")
 SUPPORTED_PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
@@ -121,7 +121,7 @@ SUPPORTED_PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 def build_issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
     """Return the `iss` parameter (RFC 9207 section 2), unless the application omits it.
 
-    Clients written for GitLab may not accept it.
+    Clients written for GitLab may not accept this parameter.
     """
     return [] if application.omit_iss else [("iss", policy.issuer)]
 
@@ -447,7 +447,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def execute_request(
         self, client_request: ClientRequest[GrantRow], checked_input: GrantRow
     ) -> Mapping[str, object]:
-        """Consume the code and store the token pair; only one of concurrent requests succeeds."""
+        """Consume the code and store the token pair; only one concurrent request succeeds."""
         grant = build_grant(
             checked_input,
             client_request.get_client(),

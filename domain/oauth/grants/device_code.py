@@ -163,14 +163,14 @@ class DeviceExchange(ClientParameters):
 
 
 class ExpiredDeviceCodeError(ExpiredTokenError):
-    """expired_token: the user did not decide in time (RFC 8628 section 3.5)."""
+    """Error for a code on which the user did not decide in time (RFC 8628 section 3.5)."""
 
     description = "The device code has expired. Request a new code."
     reason = _EXPIRED_CODE_REASON
 
 
 class EarlyPollError(SlowDownError):
-    """slow_down: the poll arrived too early, so the polling interval increases."""
+    """Error for a poll that arrived too early, which increases the polling interval."""
 
     def __init__(self, interval: int) -> None:
         """Store the new interval in seconds, which is part of the response."""
@@ -225,8 +225,8 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         """Check that a request is approved, and raise the error for its state otherwise.
 
         `interval` is the result of a poll that is already recorded. Approved codes stay valid a
-        little longer than others. If the user approves in the last second, the next poll comes one
-        interval later and must still find the approval.
+        little longer than other codes. If the user approves in the last second, the next poll comes
+        one interval later and must still find the approval.
         """
         if device.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
@@ -272,7 +272,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
     def execute_request(
         self, client_request: ClientRequest[DeviceRow], checked_input: ApprovedDevice
     ) -> Mapping[str, object]:
-        """Consume the approval and store the token pair; only one of concurrent polls succeeds.
+        """Consume the approval and store the token pair; only one concurrent poll succeeds.
 
         All polls fail if the user has revoked the approval.
         """

@@ -40,8 +40,8 @@ from domain.oauth.requested_scopes import (
 )
 from domain.oauth.tokens import Grant, can_refresh, create_authorization, issue_token_pair
 
-#: The error is the same for a wrong name, a wrong password, a locked account and an account with a
-#: second factor. The response must not reveal the cause.
+#: Common error for a wrong name, a wrong password, a locked account and an account with a second
+#: factor. The response must not reveal the cause.
 WRONG_PASSWORD = Rejection(
     sentence=(
         "The username or password is wrong, or this account cannot sign in with a password only. "

@@ -154,7 +154,7 @@ class RefreshCheck:
     """The token pair to refresh, and the scope of the new pair."""
 
     found: TokenPairRow
-    #: Time of the sign-in that the grant is based on.
+    #: Time of the sign-in on which the grant is based.
     auth_time: datetime
     #: Scopes of the new pair, separated by spaces, in the order of `SCOPES`.
     scopes: str
@@ -297,7 +297,8 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     ) -> Mapping[str, object]:
         """Replace the old pair with a new pair; only one of several concurrent refreshes succeeds.
 
-        The other requests get the new pair of the first request, if a replay window is configured.
+        If a replay window is configured, the other requests receive the new pair of the first
+        request.
         """
         context, found = self.server.context, checked_input.found
         presented = client_request.request.require_parameter("refresh_token")
@@ -340,7 +341,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
             scopes=checked_input.scopes,
             key_thumbprint=client_request.key_thumbprint,
             keeps_admin_mode=bool(found.token_keeps_admin_mode),
-            # The time of the sign-in is repeated, the nonce is not (OpenID Connect Core 12.2).
+            # The time of the sign-in is repeated, but the nonce is not (OpenID Connect Core 12.2).
             authentication=GrantAuthentication(
                 auth_time=checked_input.auth_time,
                 methods=found.grant_methods,

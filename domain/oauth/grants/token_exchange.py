@@ -1,7 +1,7 @@
 """The token exchange grant (RFC 8693), which issues access tokens with fewer permissions.
 
-An application exchanges one of its own access tokens, for a worker or service that needs fewer of
-the scopes. The new token:
+An application exchanges one of its own access tokens, for a worker or service that needs fewer
+scopes. The new token:
 
 - has no scope that the subject token lacks
 - does not expire later than the subject token
@@ -120,7 +120,7 @@ class TokenExchange(ClientParameters):
 
 
 class InvalidTargetError(OAuth2Error):
-    """invalid_target (section 2.2.2): the requested token is for another service."""
+    """Error invalid_target for a requested token that is for another service (section 2.2.2)."""
 
     error = "invalid_target"
     description = "Tokens can only be issued for this instance."
@@ -258,7 +258,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
 
 
 def _narrow_scopes(text: str | None, held: Sequence[str], client: Client) -> str:
-    """Return the scopes of the new token: the requested scopes, or all that may be passed on."""
+    """Return the scopes of the new token: the requested scopes, or all permitted scopes."""
     offered = [scope for scope in held if scope not in _EXCLUDED_SCOPES]
     if text is None:
         scopes = client.get_allowed_scope(" ".join(offered))

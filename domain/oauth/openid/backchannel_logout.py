@@ -38,7 +38,7 @@ LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_
 
 @dataclass(frozen=True, kw_only=True)
 class EndedSession:
-    """An ended sign-in that an application must be notified of."""
+    """A sign-in that has ended, about which an application must be notified."""
 
     id: int
     application_id: int
@@ -118,7 +118,7 @@ def claim_ended_sessions(
             id=row.id,
             application_id=application.id,
             application_uid=application.uid,
-            # Empty if the application has since removed its back-channel logout URL.
+            # The URL is empty if the application has since removed its back-channel logout URL.
             url=application.backchannel_logout_uri or "",
             user_id=row.user_id,
             sid=row.sid,

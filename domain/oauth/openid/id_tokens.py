@@ -33,7 +33,7 @@ ID_TOKEN_CLAIMS = (
     "sid",
     "at_hash",
 )
-#: Authentication context classes (`acr`), with the levels that clients of Keycloak know.
+#: Authentication context classes (`acr`), with the levels that Keycloak clients expect.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
 #: Maximum length of an id_token_hint; ID tokens of this server are shorter.
 _MAX_HINT_LENGTH = 8192
@@ -41,13 +41,13 @@ _MAX_HINT_LENGTH = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class GrantAuthentication:
-    """The sign-in that a grant is based on; refreshed ID tokens repeat its claims."""
+    """The sign-in on which a grant is based; refreshed ID tokens repeat its claims."""
 
     #: Time of the user's last sign-in.
     auth_time: datetime
     #: Nonce of the authorization request, for the first ID token.
     nonce: str | None = None
-    #: Authentication methods (RFC 8176), separated by spaces; None for grants of older releases.
+    #: Authentication methods (RFC 8176), separated by spaces; None for grants from older releases.
     methods: str | None = None
     #: Session id of the sign-in for one application.
     sid: str | None = None
@@ -146,7 +146,7 @@ def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenA
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")
-    if "events" in claims:  # This is a logout token, which has the same keys.
+    if "events" in claims:  # This is a logout token, which is signed with the same keys.
         raise InvalidHintError
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError

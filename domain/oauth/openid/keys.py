@@ -39,7 +39,7 @@ from models import SigningKey
 
 SIGNING_ALGORITHM = "RS256"
 DEFAULT_KEY_BITS = 2048
-#: Time that clients may cache the key set; a key is published this long before its first use.
+#: Time for which clients may cache the key set. A key is published this long before its first use.
 KEY_NOTICE_PERIOD = timedelta(hours=1)
 #: Maximum lifetime of ID tokens; a retired key stays published for this time.
 MAX_ID_TOKEN_LIFETIME = timedelta(days=1)
@@ -48,11 +48,12 @@ MAX_ID_TOKEN_LIFETIME = timedelta(days=1)
 class KeyRotation(StrEnum):
     """The method of replacing the old keys with a new key."""
 
-    #: The key is published first, and signs after the notice period.
+    #: Rotation in which the new key is published first, and signs after the notice period.
     AFTER_NOTICE = "after-notice"
-    #: The key signs immediately; the old keys stay published.
+    #: Rotation in which the new key signs immediately, and the old keys stay published.
     AT_ONCE = "at-once"
-    #: The key signs immediately; the old keys and their signatures become invalid.
+    #: Rotation in which the new key signs immediately, and the old keys and their signatures become
+    #: invalid.
     OLD_KEYS_LEAKED = "old-keys-leaked"
 
 
@@ -160,7 +161,7 @@ def _store_key(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -
             retired_at=None,
         )
     )
-    session.flush()  # Later queries of the transaction must find the key.
+    session.flush()  # Later queries in the transaction must find the key.
     return key
 
 
@@ -207,7 +208,7 @@ def find_published_keys(
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
-    """Return the keys of the key set within the session's transaction, oldest first."""
+    """Return the keys in the key set, oldest first, within the session's transaction."""
     return tuple(map(PublishedKey._make, session.execute(_select_published_keys(now))))
 
 
@@ -251,10 +252,10 @@ class NewKeyBody(Body):
 class KeyState(Enum):
     """The state of a key; the values are shown on the page."""
 
-    #: Published, so that clients can fetch the key before it signs.
+    #: State of a key that is published so that clients can fetch it before it signs.
     PUBLISHED = "Waiting"
     SIGNING = "Signing"
-    #: Still published, since ID tokens signed with the key are still valid.
+    #: State of a key that is still published, since ID tokens signed with it are still valid.
     RETIRED = "Retired"
 
 

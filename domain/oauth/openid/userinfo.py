@@ -19,14 +19,14 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.visibility_sql import is_group_or_below
 from models import Group, Member, User
 
-#: Claims of each scope (section 5.4), in display order.
+#: Claims for each scope (section 5.4), in display order.
 CLAIMS_BY_SCOPE = {
     "openid": ("sub", "groups"),
     "profile": ("name", "nickname", "preferred_username", "profile", "picture", "zoneinfo"),
     "email": ("email", "email_verified"),
 }
 
-#: Maximum length of the `groups` claim of an ID token, in characters. ID tokens are sent in URLs
+#: Maximum length of the `groups` claim in an ID token, in characters. ID tokens are sent in URLs
 #: (`id_token_hint`), which servers and browsers limit to about eight thousand characters.
 MAX_GROUPS_CLAIM_LENGTH = 2_000
 

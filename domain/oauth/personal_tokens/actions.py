@@ -236,7 +236,7 @@ def _find_bearer(work: UnitOfWork) -> Bearer | None:
 
 
 def _get_owner_id(work: UnitOfWork) -> int | None:
-    """Return the id of the owner of the tokens that the actor can access; None for all users."""
+    """Return the id of the owner whose tokens the actor can access; None for all users."""
     is_of_all = work.actor.is_admin and work.actor.means is AccessMethod.TOKEN
     return None if is_of_all else work.actor.id
 

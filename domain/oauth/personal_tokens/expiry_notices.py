@@ -30,7 +30,7 @@ class ExpiryNotice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ExpiryNoticeSettings(MessageSettings):
-    """Values for the text of the notices, and the time of the first notice before the expiry."""
+    """Values for the text of the notices, and the time from the first notice to the expiry."""
 
     ahead: timedelta
 
@@ -114,7 +114,7 @@ def _iterate_expiring_tokens(
 def _find_due_notice(
     ending: _ExpiringToken, ahead: timedelta, now: datetime
 ) -> ExpiryNotice | None:
-    """Return the notice that is due, if any; tokens valid for only a few days get none."""
+    """Return the notice that is due, if any. Tokens with short lifetimes have no notices."""
     lifetime, left = ending.ends_at - ending.token.created_at, ending.ends_at - now
     if left <= _ONE_DAY:
         return ExpiryNotice.LAST_DAY if lifetime > 2 * _ONE_DAY else None

@@ -50,7 +50,7 @@ class TokenLifetimes:
         return None if self.usual is None else now.astimezone(UTC).date() + self.usual
 
     def compute_expiry(self, day: date | None, *, now: datetime) -> datetime | None:
-        """Return the expiry on a day at 00:00 UTC, or the default expiry if no day is given.
+        """Return 00:00 UTC on a day as the expiry, or the default expiry if `day` is None.
 
         Raise InvalidError if the day is not in the future, or exceeds the maximum lifetime.
         """
@@ -89,8 +89,8 @@ def assign_expiry_to_tokens(
 ) -> int:
     """Assign the default expiry to tokens without an expiry, and return their number.
 
-    Each token gets an audit event. `commit_batch` is called after each batch, and must commit. Do
-    nothing while tokens without an expiry are permitted.
+    An audit event is recorded for each token. `commit_batch` is called after each batch, and must
+    commit. Do nothing while tokens without an expiry are permitted.
     """
     ended = 0
     while found := assign_expiry_to_token_batch(lifetimes, session=session, now=now):

@@ -15,7 +15,7 @@ from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import build_search_text, fold_text
 
-#: Period before the expiry in which pages show a warning.
+#: Period before the expiry during which pages show a warning.
 _EXPIRES_SOON_PERIOD = timedelta(days=14)
 #: Maximum number of expiring tokens listed on the home page.
 _MAX_EXPIRING_TOKENS = 5
@@ -52,7 +52,8 @@ class TokenView:
     description: str = ""
     #: True if an application created the token; the token ends with the application's access.
     ends_with_application: bool = False
-    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
+    #: True for a token older than the scope `admin_mode`, which has the scope's rights without the
+    #: scope.
     keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
@@ -63,7 +64,7 @@ class TokenView:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenFilter:
-    """A filter of tokens; fields that are None match all tokens."""
+    """A filter for tokens; fields that are None match all tokens."""
 
     #: Id of the owner of the tokens; None for the tokens of all users.
     owner_id: int | None
@@ -73,7 +74,7 @@ class TokenFilter:
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
-    #: Inclusive limits of the columns in TIME_COLUMNS.
+    #: Inclusive limits for the columns in TIME_COLUMNS.
     at_least: Mapping[str, datetime] = field(default_factory=dict)
     at_most: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -209,7 +210,7 @@ def get_token_row(token_id: int, *, owner_id: int | None, session: Session) -> P
 
 @dataclass(frozen=True, kw_only=True)
 class FormerToken:
-    """An administrator's personal token, or tokens of an application, older than `admin_mode`."""
+    """An administrator's personal token or an application's tokens, older than `admin_mode`."""
 
     user_id: int
     username: str
@@ -219,7 +220,7 @@ class FormerToken:
 
 
 def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken, ...]:
-    """Return tokens of administrators that are older than the scope `admin_mode`, up to a limit."""
+    """Return administrators' tokens that are older than the scope `admin_mode`, up to a limit."""
     personal = session.execute(
         select(User.id, User.username, PersonalAccessToken.name)
         .select_from(PersonalAccessToken)

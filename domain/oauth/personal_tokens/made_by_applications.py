@@ -20,7 +20,10 @@ from models import AccessToken, Authorization, PersonalAccessToken
 
 @dataclass(frozen=True, kw_only=True)
 class ParentAuthorization:
-    """The authorization behind a new token. The token ends with it, and is bound to its key."""
+    """The authorization with which a token is created.
+
+    The token ends with the authorization, and is bound to the authorization's key.
+    """
 
     authorization_id: int
     key_thumbprint: str | None
@@ -29,7 +32,7 @@ class ParentAuthorization:
 
 
 def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuthorization | None:
-    """Return the authorization of a bearer that creates a token; None for a personal token.
+    """Return the authorization with which a bearer creates a token; None for a personal token.
 
     Raise ForbiddenError for a bearer without an authorization that can be revoked.
     """
@@ -102,7 +105,7 @@ def _check_not_exchanged(bearer: Bearer, *, session: Session) -> None:
 def revoke_created_tokens(
     authorization_ids: Select[Any], *, session: Session, now: datetime
 ) -> None:
-    """Revoke tokens that were created with ended authorizations, and remove unused bots."""
+    """Revoke the tokens that were created with some authorizations, and remove unused bots."""
     owners = session.scalars(
         update_rows(PersonalAccessToken)
         .where(

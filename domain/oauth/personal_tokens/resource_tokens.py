@@ -75,7 +75,7 @@ class ResourceToken:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceTokenRequest:
-    """The requested details and role of a new token of a project or a group."""
+    """The requested details and role for a new token of a project or a group."""
 
     details: TokenDetails
     #: Role of the bot, which cannot exceed the creator's role.

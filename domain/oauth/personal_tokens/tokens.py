@@ -220,7 +220,7 @@ def _find_parent(token: PersonalAccessToken, *, session: Session) -> ParentAutho
 
 
 def _lock_family(family_id: int, *, session: Session) -> None:
-    """Lock a token family, so that a concurrent rotation cannot add a token while it is revoked."""
+    """Lock a token family, so that concurrent rotations add no token during a revocation."""
     token = PersonalAccessToken
     session.execute(
         select(token.id)

@@ -37,12 +37,12 @@ def _get_date(moment: datetime | None) -> date | None:
 
 
 class TokenQuery(OffsetQuery, GitLabQuery):
-    """The filter and the order of a list of tokens."""
+    """Query parameters that filter and order a list of tokens."""
 
     user_id: Id | None = None
     state: Literal["active", "inactive"] | None = None
     revoked: bool | None = None
-    #: Part of the name; a character that names cannot contain matches no token.
+    #: Part of the name. A text with characters that names cannot contain matches no token.
     search: Annotated[str, Field(max_length=MAX_SEARCH_TEXT_LENGTH)] = ""
     created_after: RequestTimeOrDay | None = None
     created_before: RequestTimeOrDay | None = None
@@ -96,7 +96,7 @@ class RotationBody(Body):
 
 
 class TokenBody(Body):
-    """The settings of a new token."""
+    """The settings for a new token."""
 
     name: str = ""
     scopes: Words = ()
@@ -110,7 +110,7 @@ class TokenBody(Body):
 
 
 class OwnTokenBody(TokenBody):
-    """The settings of a new token of the current user."""
+    """The settings for a new token of the current user."""
 
     name: str = Field(description="Name that describes the purpose of the token.")
     scopes: Annotated[Words, BeforeValidator(join_option_words)] = Field(
@@ -122,7 +122,7 @@ class OwnTokenBody(TokenBody):
 
 
 class ResourceTokenBody(TokenBody):
-    """The settings of a new token of a project or a group."""
+    """The settings for a new token of a project or a group."""
 
     access_level: Role = Role.MAINTAINER
 

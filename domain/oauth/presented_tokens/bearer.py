@@ -33,7 +33,7 @@ class TokenRejection(StrEnum):
 
 
 class InvalidTokenError(Exception):
-    """invalid_token: the token is missing, unknown, expired or revoked (RFC 6750 section 3.1)."""
+    """Error for a token that is missing, unknown, expired or revoked (RFC 6750 section 3.1)."""
 
     def __init__(self, refusal: TokenRejection) -> None:
         """Store the reason for the rejection."""
@@ -42,7 +42,7 @@ class InvalidTokenError(Exception):
 
 
 class InsufficientScopeError(Exception):
-    """insufficient_scope: the token has none of the accepted scopes (RFC 6750 section 3.1)."""
+    """Error for a token that has none of the accepted scopes (RFC 6750 section 3.1)."""
 
     def __init__(self, accepted_scopes: tuple[str, ...]) -> None:
         """Store the accepted scopes, any of which is sufficient."""
@@ -68,14 +68,15 @@ class Bearer:
     personal_token_id: int | None = None
     #: Keyed hash of a personal token; empty for an OAuth token.
     digest: bytes = field(default=b"", repr=False)
-    #: Row id of the grant of an OAuth token, or of the grant of the application that created a
+    #: Row id of an OAuth token's grant, or of the grant with which an application created a
     #: personal token. None without a grant.
     authorization_id: int | None = None
     #: Time of the last use, to the minute; None if the token has not been used.
     last_used_at: datetime | None = None
     #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
-    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
+    #: True for a token older than the scope `admin_mode`, which has the scope's rights without the
+    #: scope.
     keeps_admin_mode: bool = False
     #: Administrator who acts as the user in `profile`, or None.
     sudo_by: Profile | None = None
@@ -92,7 +93,7 @@ class Bearer:
 
     @property
     def is_admin(self) -> bool:
-        """True if the token has the rights of an administrator of the instance."""
+        """True if the token has the rights of an instance administrator."""
         has_admin_mode = self.keeps_admin_mode or ADMIN_MODE in self.scopes
         return self.profile.is_admin and has_admin_mode
 

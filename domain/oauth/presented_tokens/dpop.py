@@ -41,7 +41,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class InvalidProofError(OAuth2Error):
-    """invalid_dpop_proof: the proof is malformed or does not match the request (section 5)."""
+    """Error for a proof that is malformed or does not match the request (section 5)."""
 
     error = "invalid_dpop_proof"
 
@@ -85,7 +85,7 @@ def check_dpop_proof(text: str, target: DpopTarget, *, now: datetime) -> DpopPro
         raise InvalidProofError("The DPoP proof is for another method or URL.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
         raise InvalidProofError("The DPoP proof must have an iat.")
-    # Times are whole seconds, since JSON integers of any size can be compared with integers.
+    # Whole seconds are used, because JSON integers of any size can be compared with integers.
     if not abs(issued_at - int(now.timestamp())) <= _CLOCK_LEEWAY.total_seconds():
         raise InvalidProofError("The DPoP proof is too old, or its iat is in the future.")
     if target.access_token is not None and claims.get("ath") != _hash_access_token(

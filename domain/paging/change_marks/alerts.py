@@ -58,9 +58,9 @@ from models import (
     Silence,
 )
 
-#: Maximum number of alerts that the mark of an incident depends on. The newest alerts are used.
+#: Maximum number of alerts on which an incident's mark depends. The newest alerts are used.
 _MAX_INCIDENT_ALERTS = 500
-#: Interval in minutes. Recurring maintenance windows usually start at a multiple of it.
+#: Interval in minutes. Recurring maintenance windows usually start at a multiple of this interval.
 _WINDOW_INTERVAL = 15
 _ID = bindparam("id", type_=Alert.id.type)
 _NOW = bindparam("now", type_=Silence.ends_at.type)
@@ -70,7 +70,7 @@ _PROJECT_IDS = bindparam("project_ids", type_=Alert.id.type, expanding=True)
 def find_alerts_mark(
     project_ids: Collection[int], *shown: object, session: Session, now: datetime
 ) -> PageMark:
-    """Return the mark of a page with the open alerts of projects.
+    """Return the mark of a page that shows the open alerts in projects.
 
     `shown` contains the other values that the page depends on.
     """
@@ -143,7 +143,7 @@ def _find_open_alert_totals(
 
 @cache
 def _build_open_alerts_query(*, is_postgres: bool) -> Select[*tuple[Any, ...]]:
-    """Return a query for the newest open alerts of projects, up to a maximum for each status.
+    """Return a query for the newest open alerts in projects, up to a maximum for each status.
 
     On Postgres, the maximum applies to each project, so that only one index is read.
     """
@@ -235,7 +235,7 @@ def _build_messages_query(about: Any) -> Select[*tuple[Any, ...]]:
 
 @cache
 def _build_incidents_query() -> Select[*tuple[Any, ...]]:
-    """Return a query for the incidents of an alert."""
+    """Return a query for the incidents that contain an alert."""
     found = select(Incident.id, Incident.status, Incident.updated_at).join(
         IncidentAlert, IncidentAlert.incident_id == Incident.id
     )

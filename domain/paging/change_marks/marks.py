@@ -8,7 +8,7 @@ _MARK_BYTES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class PageMark:
-    """The mark of a page, and the number of open alerts in the title of its tab."""
+    """The mark of a page, and the number of open alerts shown in the tab title."""
 
     value: str
     #: Number of open alerts. None if the title has no number. More than COUNT_LIMIT is a lower

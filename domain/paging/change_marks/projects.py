@@ -25,7 +25,8 @@ def find_on_call_mark(
 ) -> PageMark:
     """Return the mark of a page with one schedule, or with all schedules of a project or group.
 
-    Each change of a schedule records an audit event of the project or group that owns the schedule.
+    Each change to a schedule records an audit event for the project or group that owns the
+    schedule.
     """
     return compute_mark(holder, find_on_call_values(work, holder, schedule_id), work.now.date())
 
@@ -57,7 +58,7 @@ def find_on_call_values(
 def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:
     """Return the mark of an integration's delivery log.
 
-    Similar rejections are not stored separately. They increase a counter of the newest rejected
+    Similar rejections are not stored separately. They increase a counter in the newest rejected
     delivery.
     """
     here = Delivery.integration_id == integration_id
@@ -74,7 +75,7 @@ def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:
 def find_heartbeats_mark(
     project: ProjectView, heartbeat_id: int | None = None, *, session: Session
 ) -> PageMark:
-    """Return the mark of a page with one heartbeat, or with all heartbeats of a project."""
+    """Return the mark of a page with one heartbeat, or with all heartbeats in a project."""
     states = (
         func.sum(case((Heartbeat.state == state, Heartbeat.id), else_=0))
         for state in ("new", "up", "down")

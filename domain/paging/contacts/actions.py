@@ -47,7 +47,7 @@ _TEST_RESULT_POLL_SECONDS = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class ContactFunctions:
-    """Functions that contact actions get from the deployment."""
+    """Functions that the deployment provides for contact actions."""
 
     read_url: UrlReader
     #: Function that returns the outcome and the last error of a message. The outcome is None while
@@ -82,7 +82,7 @@ def show_contact(work: UnitOfWork, contact_id: int) -> Contact:
 
 @action("contacts.create")
 def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
-    """Create a contact and send it a code to confirm it.
+    """Create a contact and send a confirmation code to it.
 
     Contacts created by the operator are confirmed immediately.
     """
@@ -92,7 +92,7 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
 
 @action("contacts.change")
 def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
-    """Change a contact. A new address must be confirmed with a code, which is sent to it."""
+    """Change a contact. A new address must be confirmed with a code that is sent to the address."""
     changed = _change_contact(work, contact_id, _build_user_owner(work), change)
     has_code = changed.confirmed_at is not None or changed.code_state is not None
     return changed if change.address is None or has_code else send_code(work, contact_id)
@@ -115,7 +115,7 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
     owner = _build_user_owner(work)
     confirmed, problem = contacts.confirm_contact(work, contact_id, given.code, owner)
     if problem is not None:
-        release_locks(work.session)  # Commits the failed attempt, although the request fails.
+        release_locks(work.session)  # This commits the failed attempt, although the request fails.
         raise InvalidError(problem, field="code")
     if not was_confirmed:
         record_contact_event(
@@ -311,7 +311,7 @@ def _get_preferences(work: UnitOfWork) -> PagingPreferences:
 def record_contact_event(
     work: UnitOfWork, of_person: EventKind, of_project: EventKind, contact: Contact
 ) -> None:
-    """Record an audit event about a contact of a user, or about a channel of a project or group."""
+    """Record an audit event about a user's contact, or a channel of a project or group."""
     kind = of_project if contact.user_id is None else of_person
     # Other users can read the audit log, so it contains neither the label nor the address.
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}

@@ -86,7 +86,7 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
 
 
 class DeviceIdentity(NamedTuple):
-    """Values for the browser of a device: the digest identifies it, and the token renews it."""
+    """Values for a device: the digest identifies its browser, and the token renews its contact."""
 
     digest: str
     token: str

@@ -1,1 +1,1 @@
-"""Escalation policies, alert routes, and the escalations of alerts."""
+"""Escalation policies, alert routes, and escalations."""

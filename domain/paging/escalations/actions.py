@@ -95,7 +95,7 @@ def show_policy(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str) 
 
 @read_action("escalation_policies.show")
 def resolve_plan(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> EscalationPlan:
-    """Return the plan of a new policy without storing it.
+    """Return the plan for a new policy without storing the policy.
 
     Raise InvalidError if a target cannot be paged, or if a limit is exceeded.
     """
@@ -185,7 +185,7 @@ def delete_policy(
 
     Active escalations of the policy start again with another policy that applies to their alerts.
     Return the deleted policy. Raise NotFoundError if there is no such policy. Raise ConflictError
-    if a route uses the policy, or if no other policy applies to an alert that it is escalating.
+    if a route uses the policy, or if it is escalating an alert to which no other policy applies.
     """
     lock_policies_and_routes(holder, session=work.session)
     row = _get_policy_row(work, holder, policy_id)
@@ -201,7 +201,10 @@ def delete_policy(
 
 
 def _check_no_route_uses_policy(work: UnitOfWork, holder: ProjectOrGroup, row: PolicyRow) -> None:
-    """Check that no route uses the policy. Raise ConflictError if one does."""
+    """Check that no route uses the policy.
+
+    Raise ConflictError if a route uses it.
+    """
     found = work.session.execute(
         select(RouteRow.name, func.coalesce(Project.path, Group.path).label("path"))
         .outerjoin(Project, Project.id == RouteRow.project_id)
@@ -290,7 +293,10 @@ def _check_name(name: str, example: str) -> str:
 
 
 def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> None:
-    """Check that no active escalation needs the policy. Raise ConflictError if one does."""
+    """Check that another policy applies to each alert that the policy is escalating.
+
+    Raise ConflictError if no other policy applies to an alert.
+    """
     running = (
         select(Escalation.project_id, func.count(Escalation.id))
         .where(Escalation.policy_id == row.id, Escalation.state.in_(_ACTIVE_STATE_VALUES))

@@ -59,7 +59,7 @@ _MIN_ARCHIVED_CHECK_INTERVAL, _MAX_ARCHIVED_CHECK_INTERVAL = (
 _ACKNOWLEDGER_RESPONSE_TIME = timedelta(minutes=5)
 _ARCHIVED_REASON = "the project is archived"
 _ANSWERED_BY = "The user who acknowledged the alert"
-#: Suffix of page keys that marks repeated pages.
+#: Suffix that marks the keys of repeated pages.
 _REPEATED_PAGE_SUFFIX = ", again"
 
 
@@ -185,7 +185,7 @@ class EscalationDecision:
         self._take_due_steps()
 
     def _correct_clock_difference(self) -> None:
-        """Correct the stored times of the escalation if a clock that was ahead recorded them."""
+        """Correct the escalation's stored times if they were recorded by a clock that was ahead."""
         row = self._row
         ahead = compute_clock_lead(row, self._now)
         if not ahead:
@@ -257,8 +257,8 @@ class EscalationDecision:
         store_progress(row, shift_escalation_progress(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
         if row.judge_at is not None:
-            # Pages that could not be sent during the hold are sent within half a minute after its
-            # end.
+            # Pages that could not be sent during the hold are sent within half a minute after the
+            # hold ends.
             row.judge_at = max(row.judge_at, self._now + _EVALUATE_PAGES_AFTER)
 
     def _evaluate_pages(self, pages: Sequence[EscalationPage]) -> None:
@@ -484,7 +484,7 @@ class EscalationDecision:
 
     @property
     def _is_retry_round(self) -> bool:
-        """Return whether this round is one of the retries that run until a user is reached."""
+        """True if this round is one of the retries that run until a user is reached."""
         return self._row.round > self._plan.repeats + 1
 
     def _add_note_unless_retrying(self, text: str) -> None:

@@ -18,11 +18,11 @@ _TABLE_HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\
 class _DescribedTransition(Protocol):
     @property
     def to(self) -> str:
-        """Return the next state."""
+        """The next state."""
 
     @property
     def what(self) -> str:
-        """Return the description of the transition's effect."""
+        """Description of the transition's effect."""
 
 
 def format_tables() -> str:

@@ -1,4 +1,4 @@
-"""Calculates which users past alerts would have paged, and when.
+"""Calculates which users would have been paged for past alerts, and when.
 
 The alerts are replayed with the times at which they were opened, acknowledged and resolved. Current
 routes and policies are used, but schedules are used as they were in the past. Silences, quiet hours
@@ -66,7 +66,7 @@ MAX_DRY_RUN_PERIOD = timedelta(days=92)
 
 
 class PastStatusChange(NamedTuple):
-    """A past status change of an alert."""
+    """A past change to an alert's status, with its time."""
 
     at: datetime
     status: str
@@ -119,7 +119,7 @@ def simulate_steps(
     """Yield the steps that a plan takes while an alert is triggered, until a given time.
 
     `reaches` returns whether a step would have reached anyone at a given time. Rounds that reach
-    nobody count too, so the simulation of a plan without recipients ends.
+    nobody count too, so the simulation also ends for a plan without recipients.
     """
     end = until if triggered_period.end is None else min(triggered_period.end, until)
     progress: EscalationProgress | None = build_first_progress(triggered_period.start)

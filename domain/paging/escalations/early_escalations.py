@@ -61,8 +61,8 @@ def create_stopped_escalations(
             "route_id": choices[alert.id].route_id,
             "round": 1,
             "step": 0,
-            # If the alert recurs, its steps count from this time, so they do not wait for the
-            # worker twice.
+            # If the alert recurs, the delays of its steps are counted from this time, so that the
+            # steps do not wait for the worker a second time.
             "round_began_at": min(alert.created_at, now),
             "has_reached": False,
             "started_at": now,

@@ -1,4 +1,4 @@
-"""Finds what happened in an escalation before: who ended it, and rounds that reached nobody."""
+"""Queries about the past of an escalation: who ended it, and whether a round reached nobody."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,15 +21,16 @@ def has_unreached_round(row: Escalation, *, session: Session) -> bool:
             EscalationPage.step > 0,
         )
     ).all()
-    # Without pages, an earlier alert that this alert continues may have reached a user.
+    # If this alert has no pages, a user may have been reached by an earlier alert that it
+    # continues.
     return bool(outcomes) and PageState.ACCEPTED.value not in outcomes
 
 
 def describe_end(row: Escalation, status: str, *, session: Session) -> str:
-    """Return who ended an escalation and how, as a part of a sentence."""
+    """Describe who ended an escalation and how, as part of a sentence."""
     first = None
     for note in find_status_notes([row.alert_id], session=session):
-        # An escalation that was created as stopped starts after the status was set.
+        # An escalation that was created in the stopped state starts after the status was set.
         is_earlier = row.started_at != row.ended_at and note.created_at < row.started_at
         if note.text == _TRIGGERED:
             first = None

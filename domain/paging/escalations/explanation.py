@@ -59,7 +59,7 @@ _STATE_SENTENCES = {
     EscalationState.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
     EscalationState.ESCALATED: "The alert was escalated. The next step runs now.",
 }
-#: Sentences for acknowledgements and snoozes that have ended, until the worker processes the end.
+#: Sentences about acknowledgements and snoozes whose end the worker has not processed yet.
 _OVERDUE_SENTENCES = {
     EscalationState.ACKNOWLEDGED: (
         "The acknowledgement expired at {until}. The alert is triggered again."
@@ -109,8 +109,8 @@ class EscalationView:
     sentence: str
     #: True if similar alerts do not page anyone until a maintainer changes the configuration.
     lacks_policy: bool = False
-    #: Name of the policy of the escalation, or of the policy that an unprocessed or snoozed alert
-    #: gets. None if no policy was chosen, or if the policy was deleted.
+    #: Name of the escalation's policy, or of the policy that an unprocessed or snoozed alert gets.
+    #: None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None
     #: Reason for the choice of the policy, in words. Empty if `sentence` contains the reason.
     reason: str = ""
@@ -136,7 +136,7 @@ class EscalationView:
 
     @property
     def waiting_words(self) -> str:
-        """Return the delay of the worker in words; empty if the worker is on time."""
+        """The worker's delay in words, or an empty string if the worker is on time."""
         return "" if self.waiting is None else format_waiting_time(self.waiting)
 
 
@@ -314,7 +314,7 @@ def _describe_escalation_recipients(
 
 
 def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return the ids of those given alerts whose pages received no response."""
+    """Return the ids of the given alerts whose pages received no response."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
@@ -383,7 +383,7 @@ def list_sent_pages(
 
     Return at most `size` pages, starting after the page with the id `following`.
     """
-    # Adding 0 prevents Postgres from scanning the pages of all alerts in order of id.
+    # Adding 0 prevents Postgres from scanning the pages of all alerts in id order.
     key = EscalationPage.id + 0
     wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
     if following is not None:
@@ -437,7 +437,7 @@ def find_page_reasons(
 ) -> Mapping[int, PageReason]:
     """Return the latest reason why a recipient was paged, by alert id.
 
-    Alerts for which no policy pages the recipient any more are left out.
+    Alerts whose policy no longer pages the recipient are left out.
     """
     rows = session.execute(
         select(Escalation, EscalationPolicy)

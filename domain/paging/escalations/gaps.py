@@ -49,7 +49,8 @@ class PagingGap:
     size: int
     #: Description of the gap as a sentence.
     text: str
-    #: Id of a user who can no longer be paged because of lost access. None for other gaps.
+    #: Id of a user who can no longer be paged because the user has lost access. None for other
+    #: gaps.
     user_id: int | None = None
 
 
@@ -241,7 +242,7 @@ def _is_gap_worth_notice(gap: PagingGap, known: Mapping[str, int]) -> bool:
 def _store_known_gaps(
     owner_gaps: _OwnerGaps, known: Mapping[str, int] | None, *, session: Session
 ) -> None:
-    """Store the known gaps.
+    """Store the gaps of a project or group, for comparison in the next check.
 
     Small increases are not stored, so that they add up until the gap is reported again.
     """

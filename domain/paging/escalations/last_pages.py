@@ -1,4 +1,4 @@
-"""Finds the recipients of the last pages of an alert."""
+"""Finds the recipients of an alert's last pages."""
 
 from collections.abc import Sequence
 

@@ -3,7 +3,7 @@
 `domain/paging/escalations/state.py` defines the states, and the events that change them. Each
 function in this module handles one event for many alerts, with a constant number of SQL statements.
 Escalations and their pages are stored in one transaction, so a crash cannot leave a step
-incomplete. Due escalations are read together, decided separately
+incomplete. Due escalations are read together, processed separately
 (`domain/paging/escalations/decision.py`), and stored together.
 """
 
@@ -391,7 +391,7 @@ def take_due_steps(
 
 
 def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> None:
-    """Schedule a retry of an escalation whose step failed, so others can run meanwhile."""
+    """Schedule a retry of a failed step, so that other escalations can run in the meantime."""
     session.execute(
         update_rows(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
@@ -401,7 +401,7 @@ def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> No
 
 @dataclass(frozen=True)
 class _EscalationBatch:
-    """Locked escalations that are decided together, with their data by alert id."""
+    """Locked escalations that are processed together, with their data by alert id."""
 
     alerts: Mapping[int, PageableAlert]
     labels: Mapping[int, AlertLabels]
@@ -431,7 +431,7 @@ class _EscalationBatch:
     def _load_plans(
         self, rows: Sequence[Escalation]
     ) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
-        """Return the escalations to decide, and their plans by policy id.
+        """Return the escalations to process, and their plans by policy id.
 
         An escalation whose policy no longer applies starts again with another policy, or ends.
         """
@@ -471,7 +471,7 @@ class _EscalationBatch:
         return replace(found, turns=lock_round_robin_turns(own, session=session))
 
     def _choose_new_policies(self, rows: Sequence[Escalation]) -> Sequence[Escalation]:
-        """Choose new policies for escalations without one; return the restarted escalations.
+        """Choose policies for escalations without a policy; return the restarted escalations.
 
         Restarted escalations are new rows, since pages of the previous policy do not count for
         steps of the new policy.

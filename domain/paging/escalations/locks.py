@@ -1,4 +1,4 @@
-"""Functions that lock escalations in order of id, which prevents deadlocks.
+"""Functions that lock escalations in id order, which prevents deadlocks.
 
 Lock escalations before the recipients of pages, and recipients before pages.
 """
@@ -23,7 +23,7 @@ def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
 
 def schedule_escalations_now(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
     """Make escalations due immediately if they are due later."""
-    # The database locks the rows in order of id before it changes them.
+    # The database locks the rows in id order before it changes them.
     locked = _select_for_update(*which, Escalation.next_at > now).cte("locked")
     rows = update_rows(Escalation).where(Escalation.id.in_(locked.select()))
     session.execute(rows.values(next_at=now))

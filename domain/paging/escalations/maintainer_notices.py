@@ -19,25 +19,25 @@ class UnpagedSubject(Protocol):
 
     @property
     def id(self) -> int:
-        """Return the id."""
+        """Id of the alert or incident."""
 
     @property
     def project(self) -> Namespace:
-        """Return the project."""
+        """Project of the alert or incident."""
 
     @property
     def iid(self) -> int:
-        """Return the number within the project."""
+        """Number of the alert or incident within its project."""
 
     @property
     def title(self) -> str:
-        """Return the title."""
+        """Title of the alert or incident."""
 
 
 class PagingFailure(NamedTuple):
     """A paging failure that is reported to maintainers."""
 
-    #: Prefix of the keys of notices.
+    #: Prefix of notice keys.
     kind: str
     subject: str
     text: str
@@ -46,7 +46,7 @@ class PagingFailure(NamedTuple):
     see: tuple[str, str] = ("Policies", "on_call/policies")
 
 
-#: Failure of an alert: a whole round of steps reached nobody.
+#: Failure for an alert: a whole round of steps reached nobody.
 NOBODY_REACHED = PagingFailure(
     "escalation reached nobody",
     "Nobody was paged for alerts in {path}",
@@ -54,14 +54,14 @@ NOBODY_REACHED = PagingFailure(
     "confirmed contact, or no contact accepted a page. The timeline of each alert shows the "
     "reasons. The steps are retried until somebody is reached.",
 )
-#: Failure of an alert: all steps were taken, and nobody responded.
+#: Failure for an alert: all steps were taken, and nobody responded.
 NOBODY_RESPONDED = PagingFailure(
     "nobody answered",
     "Nobody answered alerts in {path}",
     "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
     "is paged.",
 )
-#: Failure of an incident: its rules reached none of its responders.
+#: Failure for an incident: its rules reached none of its responders.
 NO_RESPONDER_REACHED = PagingFailure(
     "rules called nobody",
     "Nobody was paged for incidents in {path}",

@@ -256,7 +256,7 @@ def snooze_by_link(
 ) -> int:
     """Snooze the selected alerts of a message; return the number of alerts.
 
-    Raise ForbiddenError or InvalidError as `find_selected_subjects` does.
+    Raise ForbiddenError or InvalidError in the same cases as `find_selected_subjects`.
     """
     found = find_selected_subjects(work, link, selection)
     own = work.with_actor(found.user.id or 0, found.user.name)

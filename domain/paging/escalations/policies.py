@@ -85,7 +85,7 @@ class PolicyReference(NamedTuple):
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return the URL parameters for web pages of the owner."""
+        """URL parameters for the owner's web pages."""
         return {"group_path" if self.is_of_group else "project_path": self.path}
 
 
@@ -233,7 +233,7 @@ def _find_usable_channels(group_chain: GroupChain, *, session: Session) -> Seque
 def _find_usable_targets(
     table: Any, name: InstrumentedAttribute[str], group_chain: GroupChain, *, session: Session
 ) -> Sequence[_UsableTarget]:
-    """Return the usable schedules or channels, ordered by distance of the owner and then by id."""
+    """Return the usable schedules or channels, ordered by distance of their owner, then by id."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
@@ -406,10 +406,13 @@ def find_policies_that_page(
 
 
 def check_no_policy_pages(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
-    """Check that no policy pages the target. Raise ConflictError if one does."""
+    """Check that no policy pages the target.
+
+    Raise ConflictError if a policy pages it.
+    """
     lock_policies_and_routes(
         holder, session=session
-    )  # Prevents other changes from using the target.
+    )  # The lock prevents other changes from using the target.
     found = find_policies_that_page(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

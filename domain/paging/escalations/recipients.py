@@ -13,7 +13,7 @@ from domain.paging.notifications.batching import UserReachability, find_reachabi
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.views import Namespace
 
-#: Reachability by user id. The keys are pairs of a namespace and a flag for critical alerts.
+#: Reachability of users by id, for each pair of a namespace and a flag for critical alerts.
 _ReachabilityByNamespace = Mapping[tuple[Namespace, bool], Mapping[int, UserReachability]]
 
 
@@ -38,13 +38,13 @@ class StepRecipients:
 
     @property
     def reaches_anyone(self) -> bool:
-        """Return whether at least one page is sent immediately."""
+        """True if at least one page is sent immediately."""
         waiting = [each for each in self.unreached.values() if each is UserReachability.QUIET]
         return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
 
     @property
     def reasons(self) -> list[str]:
-        """Return the reasons why targets of the step are not paged, as phrases."""
+        """Reasons why targets of the step are not paged, as phrases."""
         unreached = self.unreached.items()
         return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
 

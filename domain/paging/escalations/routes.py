@@ -106,12 +106,12 @@ class AlertRouting:
 
     @property
     def has_no_policy(self) -> bool:
-        """Return whether no alert of the project can page anyone."""
+        """True if no alert in the project can page anyone."""
         return not self.default_policy_id and not any(each.policy_id for _, each in self.routes)
 
 
 def has_no_applicable_policy(project_id: int, *, session: Session) -> bool:
-    """Return whether no alert of a project can page anyone."""
+    """Return whether no alert in a project can page anyone."""
     return load_routing([project_id], session=session)[project_id].has_no_policy
 
 

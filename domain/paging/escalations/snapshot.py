@@ -38,7 +38,7 @@ class PageableAlert:
 
     @property
     def project(self) -> Namespace:
-        """Return the project of the alert."""
+        """The alert's project."""
         return Namespace(project_id=self.project_id, path=self.project_path)
 
 

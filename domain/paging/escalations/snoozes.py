@@ -161,7 +161,7 @@ def end_snoozes_on_severity_increase(
 def retrigger_critical_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime, parser_settings: ParserSettings
 ) -> set[int]:
-    """Trigger acknowledged alerts again that have become critical; return the ids of the alerts.
+    """Trigger acknowledged alerts again if they have become critical; return their ids.
 
     An alert is triggered only if the policy that applies to it now allows this.
     """

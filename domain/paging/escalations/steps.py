@@ -1,8 +1,8 @@
 """Steps of escalation policies, with their targets and delays.
 
 Delays are counted from the start of a round, not from the previous step. For example, `0s
-user:alice` and `5m schedule:primary` page Alice immediately, and the users on call in primary five
-minutes later.
+user:alice` and `5m schedule:primary` page Alice immediately, and the users on call in the schedule
+`primary` five minutes later.
 """
 
 import re
@@ -50,7 +50,7 @@ _MUTE_PHRASES = {
 
 
 class TargetKind(StrEnum):
-    """Kind of target in an escalation step."""
+    """Kind of target in an escalation step: user, schedule or channel."""
 
     USER = "user"
     #: The users who are on call when the step is due.
@@ -119,9 +119,10 @@ def build_direct_step(user_id: int) -> Step:
 
 
 def check_plan(plan: EscalationPlan) -> None:
-    """Check that a plan is valid. Raise InvalidError if it is not.
+    """Check that a plan is valid.
 
-    Stored plans are not checked again, so that new limits do not affect existing policies.
+    Stored plans are not checked again, so that new limits do not affect existing policies. Raise
+    InvalidError if the plan is invalid.
     """
     _check_steps(plan.steps)
     if not 0 <= plan.repeats <= MAX_REPEATS:

@@ -38,7 +38,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     policy no longer applies choose another policy immediately. Raise ConflictError if a policy,
     route or incident rule refers to an item of a group that is no longer an ancestor.
     """
-    AdvisoryLock.TRANSFERS.acquire(work.session)  # Taken before locks on policies and routes.
+    AdvisoryLock.TRANSFERS.acquire(work.session)  # This lock precedes locks on policies and routes.
     # The project or group may have been renamed before the lock was taken. With the lock, its path
     # cannot change.
     table: type[Group | Project] = Group if holder.is_group else Project

@@ -60,7 +60,7 @@ _TargetType = Literal["user", "schedule", "channel"]
 
 
 class EscalationTarget(Resource):
-    """Target of an escalation step."""
+    """A user, schedule or channel that an escalation step pages."""
 
     type: _TargetType
     id: int
@@ -68,7 +68,7 @@ class EscalationTarget(Resource):
 
     @property
     def text(self) -> str:
-        """Return the target as a form value, such as `user:7`."""
+        """The target as a form value, such as `user:7`."""
         return f"{self.type}:{self.id}"
 
 
@@ -84,24 +84,24 @@ class EscalationStep(Resource):
 
     @property
     def after(self) -> timedelta:
-        """Return the delay of the step, counted from the start of the round."""
+        """Delay of the step, counted from the start of the round."""
         return timedelta(seconds=self.delay_seconds)
 
     @property
     def step(self) -> Step:
-        """Convert the resource to a step of a plan."""
+        """The resource as a step of a plan."""
         targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
         return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
 
     @property
     def description(self) -> str:
-        """Return a sentence that describes the step."""
+        """Sentence that describes the step."""
         targets = [format_target(TargetKind(each.type), each.name) for each in self.targets]
         return format_step(self.after, targets, takes_turns=self.round_robin)
 
 
 class EscalationPolicy(Resource):
-    """An escalation policy."""
+    """An escalation policy: the steps in which an alert pages users and channels."""
 
     id: int
     group: str | None = Field(
@@ -126,7 +126,7 @@ class EscalationPolicy(Resource):
 
     @property
     def plan(self) -> EscalationPlan:
-        """Return the plan of the policy."""
+        """The plan of the policy."""
         steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
@@ -141,12 +141,12 @@ class EscalationPolicy(Resource):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return sentences that describe the steps, the repeats and the acknowledgement timeout."""
+        """Sentences that describe the steps, the repeats and the acknowledgement timeout."""
         return describe_plan(self.plan, self.steps)
 
     @property
     def has_gone_targets(self) -> bool:
-        """Return whether a target of any step was deleted."""
+        """True if a target of any step was deleted."""
         return any(target.name is None for step in self.steps for target in step.targets)
 
 
@@ -167,7 +167,7 @@ class GivenTarget(Body):
 
     @property
     def target(self) -> AnyTarget:
-        """Return the target that the id or the name identifies.
+        """The target that the id or the name identifies.
 
         Raise InvalidError if both the id and the name are missing.
         """
@@ -196,7 +196,7 @@ class GivenStep(Body):
 
     @property
     def step(self) -> NamedStep:
-        """Convert the body to a step with named targets.
+        """The body as a step with named targets.
 
         Raise InvalidError if a target is invalid.
         """
@@ -207,7 +207,7 @@ class GivenStep(Body):
 
 
 class NewPolicy(Body):
-    """A new escalation policy."""
+    """Request body that creates an escalation policy."""
 
     name: RequiredText
     steps: Annotated[
@@ -248,7 +248,7 @@ class NewPolicy(Body):
 
     @property
     def named_steps(self) -> Sequence[NamedStep]:
-        """Return the steps with named targets.
+        """The steps with named targets.
 
         Raise InvalidError if a step is invalid.
         """
@@ -285,7 +285,7 @@ class AlertRoute(ConditionsResource):
 
     @property
     def conditions(self) -> AlertConditions:
-        """Return the conditions of the route."""
+        """The conditions of the route."""
         return parse_conditions(
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
@@ -298,7 +298,7 @@ class AlertRoute(ConditionsResource):
 
 
 class NewRoute(ConditionsBody):
-    """A new route."""
+    """Request body that creates a route."""
 
     name: RequiredText
     #: Required, so that a misspelled field name cannot create a route that does not page anyone.
@@ -383,7 +383,7 @@ class AlertRouteDryRun(Resource):
 
     @property
     def totals(self) -> Sequence[tuple[str, int]]:
-        """Return the number of pages for each user and channel, in descending order."""
+        """Number of pages for each user and channel, in descending order."""
         names = (
             f"@{page.user}" if page.user is not None else f"channel {page.channel}"
             for alert in self.alerts

@@ -35,12 +35,12 @@ class ExportDocument:
 
     @property
     def folder(self) -> str:
-        """Return the name of the folder that contains the document, or an empty string."""
+        """Name of the folder that contains the document, or an empty string."""
         return PurePosixPath(self.name).parent.name
 
     @property
     def stem(self) -> str:
-        """Return the file name without its suffix."""
+        """The file name without its suffix."""
         return PurePosixPath(self.name).stem
 
 
@@ -164,7 +164,7 @@ class EntityReader:
     """Validates entities, and collects the reasons why entities are skipped."""
 
     def __init__(self) -> None:
-        """Begin without skipped entities."""
+        """Initialize the reader without skipped entities."""
         self.skipped: list[SkippedEntity] = []
 
     def skip_entity(self, kind: str, name: str, reason: str) -> None:

@@ -40,7 +40,7 @@ from domain.paging.importing.plan import (
 )
 from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
 
-#: Number of repetitions that a step “repeat escalation” stands for.
+#: Number of repetitions that a “repeat escalation” step stands for.
 _REPEAT_COUNT = 5
 _UNSUPPORTED_STEPS = {
     "notify_user_group": "Slack groups cannot be paged. Add users or a schedule to the step.",
@@ -62,7 +62,7 @@ _UNIT_LENGTHS = {TurnUnit.HOURS: _HOUR, TurnUnit.DAYS: _DAY, TurnUnit.WEEKS: _WE
 _MAX_LAYER = 100
 #: Duration in seconds. The limit is a century, which is longer than any shift.
 _Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
-#: Names of the lists in an export, which are members of the JSON object or names of files.
+#: Names of the lists in an export, which are keys of the JSON object or file names.
 _LIST_NAMES = (
     *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
     *("escalation_policies", "integrations", "routes"),
@@ -167,7 +167,7 @@ _WallTime = Annotated[
 
 
 class _ExportedShift(ExportEntity):
-    """A recurring shift in an export, which schedules refer to by its id."""
+    """A recurring shift in an export; schedules refer to shifts by id."""
 
     id: ExportText
     name: ExportText = ""
@@ -356,7 +356,7 @@ def _build_cadence(shift: _ExportedShift, unit: TurnUnit, start: datetime) -> Ca
 
 
 def _has_weekly_turns(shift: _ExportedShift, unit: TurnUnit) -> bool:
-    """Return whether turns follow calendar weeks, as for shifts on certain weekdays."""
+    """Return whether turns follow calendar weeks, as they do for shifts on certain weekdays."""
     return unit is TurnUnit.WEEKS and bool(shift.by_day)
 
 
@@ -480,7 +480,10 @@ def _find_default_chain(
     chains: Sequence[_ExportedChain],
     read: EntityReader,
 ) -> str:
-    """Return the key of the chain that most integrations use; record the other integrations."""
+    """Return the key of the chain that most integrations use.
+
+    Record the integrations that use other chains.
+    """
     names = {each.id: each.name for each in chains}
     leads = {
         each.name: each.default_route.escalation_chain_id

@@ -84,7 +84,7 @@ class _EntityReference(ExportEntity):
 
     @property
     def display_name(self) -> str:
-        """Return the name of the entity, or its id if it has no name."""
+        """Name of the entity, or its id if it has no name."""
         return self.username or self.name or self.id
 
 
@@ -184,7 +184,7 @@ def _convert_rotation(
         cadence=Cadence(
             unit=unit, every=rotation.length or 1, at=at, weekdays=(starts_at.weekday(),)
         ),
-        # In Opsgenie, users of all rotations of a schedule are on call at the same time.
+        # In Opsgenie, the users in all rotations of a schedule are on call at the same time.
         layer=1,
         starts_at=starts_at,
         restrictions=_convert_restrictions(rotation.timeRestriction),

@@ -50,8 +50,8 @@ from domain.projects.views import ProjectOrGroup
 from models import Group, User
 from models import MaintenanceWindow as WindowRow
 
-#: Maximum number of windows in a project or group that have not ended. All of these windows are
-#: checked before an alert pages anyone.
+#: Maximum number of unexpired windows in a project or group. All of these windows are checked
+#: before an alert pages anyone.
 MAX_UNEXPIRED_WINDOWS = 200
 _MAX_SHOWN_OCCURRENCES = 5
 _MINUTE = timedelta(minutes=1)
@@ -86,7 +86,7 @@ def get_window_page(
 
 @read_action("maintenance_windows.index")
 def list_inherited_windows(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[MaintenanceWindow]:
-    """Return the windows of ancestor groups that have not ended, ordered by name."""
+    """Return the unexpired windows of ancestor groups, ordered by name."""
     has_not_ended = or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now)
     here = is_owned_above(WindowRow, holder, session=work.session)
     rows = _select_windows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)

@@ -39,7 +39,7 @@ _UNTIL_PATTERN = re.compile(r"[0-9]{8}")
 
 
 class Frequency(StrEnum):
-    """Frequency of a recurrence."""
+    """Unit of the interval between occurrences: days, weeks or months."""
 
     DAILY = "DAILY"
     WEEKLY = "WEEKLY"
@@ -68,7 +68,7 @@ class Recurrence:
 
     @property
     def rule(self) -> str:
-        """Return the rule in the format of RFC 5545."""
+        """The rule in the format of RFC 5545."""
         parts = {
             "FREQ": self.frequency.value,
             "INTERVAL": str(self.interval) if self.interval > 1 else "",
@@ -225,7 +225,10 @@ def _parse_until(text: str) -> date | None:
 
 
 def _check_days(rule: Recurrence) -> None:
-    """Check that the days of a rule match its frequency. Raise InvalidError if they do not."""
+    """Check that the days of a rule match its frequency.
+
+    Raise InvalidError if they do not match.
+    """
     numbered = [len(day) > len("MO") for day in rule.by_day]
     if rule.frequency is not Frequency.MONTHLY:
         if rule.by_month_day or any(numbered):

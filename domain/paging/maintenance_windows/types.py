@@ -51,7 +51,7 @@ class MaintenanceWindow(ConditionsResource):
 
     @property
     def local_start(self) -> datetime:
-        """Return the local start as a naive datetime."""
+        """The local start as a naive datetime."""
         return datetime.fromisoformat(self.starts_at)
 
     @property
@@ -61,7 +61,7 @@ class MaintenanceWindow(ConditionsResource):
 
 
 class NewWindow(ConditionsBody):
-    """A new maintenance window."""
+    """Request body that creates a maintenance window."""
 
     name: Text = Field(description=f"Name of 1 to {MAX_WINDOW_NAME_LENGTH} characters.")
     starts_at: Annotated[

@@ -36,7 +36,7 @@ class WindowPeriod:
 class WindowTimes:
     """The times of a maintenance window, in the local time of its time zone.
 
-    A window from 22:00 to 06:00 is therefore an hour longer or shorter in nights with a clock
+    A window from 22:00 to 06:00 is therefore an hour longer or shorter on nights when the clocks
     change.
     """
 
@@ -64,7 +64,7 @@ class WindowTimes:
 
     @property
     def first_starts_at(self) -> datetime:
-        """Return the start of the first occurrence.
+        """Start of the first occurrence.
 
         Raise InvalidError if there is no occurrence.
         """
@@ -79,7 +79,7 @@ class WindowTimes:
 
     @property
     def last_ends_at(self) -> datetime | None:
-        """Return a time after which no occurrence ends; None if the recurrence has no end."""
+        """A time after which no occurrence ends; None if the recurrence has no end."""
         if self.recurrence is None:
             return self._build_occurrence(self.local_start).ends_at
         until = self.recurrence.until
@@ -95,7 +95,7 @@ class WindowTimes:
     def check_times(self) -> None:
         """Check that the times are in range, and that occurrences do not overlap.
 
-        Raise InvalidError if this is not the case.
+        Raise InvalidError otherwise.
         """
         if not _EARLIEST_START <= self.local_start < _LATEST_START:
             message = "The start must be between the years 2000 and 2099."

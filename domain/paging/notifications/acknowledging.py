@@ -42,8 +42,8 @@ class AcknowledgementLink:
     """The content of a link: the user who received the pages, and a range of batches."""
 
     user_id: int
-    #: Ids of the first and last batch of the message. The link refers to all batches to the user in
-    #: this range.
+    #: Ids of the first and last batch of the message. The link refers to all of the user's batches
+    #: in this range.
     first_batch_id: int
     last_batch_id: int
 
@@ -90,18 +90,18 @@ class PagedSubject:
 
     @property
     def is_incident(self) -> bool:
-        """Return whether the subject is an incident."""
+        """True if the subject is an incident."""
         return self.about.subject is SubjectKind.INCIDENT
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether the alert or incident needs attention."""
+        """True if the alert or incident needs attention."""
         return self.status == _TRIGGERED
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagedProject:
-    """The alerts and incidents of a project that need attention."""
+    """The alerts and incidents in a project that need attention."""
 
     id: int
     path: str
@@ -172,7 +172,7 @@ def _format_noun(subjects: Collection[SubjectKind]) -> str:
 
 
 def _group_by_project(paged_subjects: Sequence[PagedSubject]) -> Iterator[PagedProject]:
-    """Group alerts and incidents by project; only the most severe of all projects are listed."""
+    """Group alerts and incidents by project; list only the most severe across all projects."""
     named = {each.about for each in paged_subjects[:_MAX_LISTED_SUBJECTS]}
     for project_id in dict.fromkeys(each.project_id for each in paged_subjects):
         here = [each for each in paged_subjects if each.project_id == project_id]

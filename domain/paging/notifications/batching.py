@@ -61,7 +61,7 @@ RECIPIENTS_ARE_DUE_SOON = exists().where(
 
 
 def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
-    """Batch the pages of recipients that are due; return the number of recipients."""
+    """Batch the pages of due recipients; return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
@@ -184,7 +184,7 @@ class _RecipientBatch:
     def _queue_messages(
         self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]
     ) -> None:
-        """Queue a message with the due pages for each contact, after the delay for the contact."""
+        """Queue a message with the due pages for each contact, with the contact's delay."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
         self._session.flush()  # The flush assigns the id.
@@ -287,7 +287,7 @@ def find_reachability(
     session: Session,
     now: datetime,
 ) -> Mapping[int, UserReachability]:
-    """Return whether pages about alerts in a project or below a group reach users, by user id.
+    """Return the reachability of users for alerts in a project or below a group, by user id.
 
     `sends_mail` is true if MAIL_URL is set. In this case, the account's address replaces a missing
     contact. Accounts that do not exist are INACTIVE.

@@ -54,7 +54,7 @@ class ContactState(StrEnum):
 
 
 class CodeState(StrEnum):
-    """The state of the last code for a contact that is not confirmed."""
+    """The state of the last confirmation code for an unconfirmed contact."""
 
     WAITING = "waiting"
     SENT = "sent"
@@ -110,7 +110,7 @@ def build_contact(row: ContactRow) -> Contact:
 
 
 def _find_code_state(row: ContactRow) -> CodeState | None:
-    """Return the state of the last code, or None if the contact needs no code."""
+    """Return the state of the last confirmation code, or None if the contact needs no code."""
     if row.confirmed_at is not None or row.code_expires_at is None:
         return None
     queued_at = row.code_expires_at - _CODE_LIFETIME
@@ -178,8 +178,8 @@ def change_contact(
 ) -> Contact:
     """Change the address or the label of a contact; None keeps the current value.
 
-    Unless a contact with a new address stays confirmed, its queued messages are deleted. Raise
-    InvalidError for a label that is too long. Raise ConflictError if the owner already has a
+    If the address changes, the queued messages are deleted unless the contact stays confirmed.
+    Raise InvalidError for a label that is too long. Raise ConflictError if the owner already has a
     contact with this address.
     """
     session, keyring, now = work.session, work.policy(Keyring), work.now
@@ -274,9 +274,9 @@ def list_types_in_use(*, session: Session) -> Sequence[ContactType]:
 
 
 def get_contact_address(contact_id: int, *, session: Session, keyring: Keyring) -> str:
-    """Return the address of a contact with its secrets; empty if it cannot be decrypted.
+    """Return a contact's address with its secrets, or an empty string if decryption fails.
 
-    Raise InvalidError if it is the email address of the account.
+    Raise InvalidError if the contact is the email address of the account.
     """
     row = session.get_one(ContactRow, contact_id)
     _check_not_account_email(row)
@@ -299,8 +299,8 @@ def delete_contact(
 ) -> Contact:
     """Delete a contact with its queued messages; return the deleted contact.
 
-    Raise NotFoundError if there is no such contact, or InvalidError if it is the email address of
-    the account.
+    Raise NotFoundError if there is no such contact, or InvalidError if the contact is the email
+    address of the account.
     """
     row = get_contact_row(contact_id, owner, session=session)
     _check_not_account_email(row)

@@ -1,8 +1,9 @@
 """Records the outcomes of pages: accepted by a contact, or failed at all contacts.
 
-The escalation of a page then processes the outcome (`domain/paging/escalations/lifecycle.py`).
-Messages to several contacts of a batch may end at the same time. Each transaction therefore locks
-the batch before it reads the outcomes at other contacts.
+The escalation that queued a page then processes the outcome
+(`domain/paging/escalations/lifecycle.py`). Messages of a batch to several contacts may be completed
+at the same time. Each transaction therefore locks the batch before it reads the outcomes at other
+contacts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -52,7 +53,7 @@ _MAX_MAINTAINERS = 50
 
 
 def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for pages whose outcome an event changes to a given outcome."""
+    """Return the conditions for pages whose outcome an event can change to the given outcome."""
     before = find_page_states_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)
@@ -64,7 +65,7 @@ def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnEle
 
 
 def record_pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Record that a contact accepted the pages of batches."""
+    """Record that a contact accepted the pages in the given batches."""
     pages = Page.batch_id.in_(batch_ids)
     _store_outcome(PageState.ACCEPTED, PageEvent.TAKEN, pages, session=session, now=now)
 
@@ -192,7 +193,7 @@ def add_page_entries(
 
 @dataclass(frozen=True, kw_only=True)
 class MaintainerNotice:
-    """A notice to maintainers."""
+    """A notice to the maintainers of a project, which is sent once for each key."""
 
     #: Unique key, which prevents a second notice to the same recipient.
     key: str
@@ -258,7 +259,7 @@ def report_failed_batches(
     session: Session,
     now: datetime,
 ) -> None:
-    """Report pages of batches that failed at all contacts; `contact` failed last."""
+    """Report pages in batches that failed at all contacts; `contact` is the last that failed."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
     note = "was not reached: {by} failed ({reason}). Further attempts follow."

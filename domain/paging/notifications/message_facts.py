@@ -97,7 +97,7 @@ class SingleSubjectFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class FiringSummary:
-    """The alerts and incidents of a message that still need attention."""
+    """The alerts and incidents in a message that still need attention."""
 
     count: int
     #: Number of incidents that need attention.
@@ -105,14 +105,14 @@ class FiringSummary:
     projects: int
     #: The most severe alerts and incidents, which the message lists.
     named: Sequence[FiringSubject]
-    #: Details of the alert or incident. None if there are several.
+    #: Details of the alert or incident. None if the message is about several alerts or incidents.
     single: SingleSubjectFacts | None
 
 
 def find_firing_summary(
     contact: Contact, batches: Sequence[int], policy: PagingSettings, *, session: Session
 ) -> FiringSummary:
-    """Return the alerts and incidents of batches that still need attention, most severe first.
+    """Return the alerts and incidents in batches that still need attention, most severe first.
 
     For a user who was paged manually, this includes alerts that another user has acknowledged.
     """
@@ -267,9 +267,9 @@ def _run_or_default(nothing: Value, read_value: Callable[[], Value]) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
-    """A follow-up about an alert or incident. `words` describes its state.
+    """A follow-up about an alert or incident.
 
-    For example, the words are `Acknowledged by @alice`.
+    `words` describes the state, such as `Acknowledged by @alice`.
     """
 
     about: SubjectKind
@@ -288,7 +288,7 @@ def find_follow_ups(
 
     - The contact may have received a page about it.
     - It is not firing again.
-    - Its state was not last changed by the user of the contact.
+    - Its state was not last changed by the contact's user.
     """
     found = []
     for table in _find_subject_tables(PageKind.FOLLOW_UP, batches, session=session):

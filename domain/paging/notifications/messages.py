@@ -38,9 +38,9 @@ _MIN_TITLE_LENGTH = 50
 _MAX_TITLE_LENGTH = 200
 _MAX_VALUE_LENGTH = 300
 _MINUTE = timedelta(minutes=1)
-#: Length of a tag in bytes, before it is encoded to at most 32 characters for the header Topic.
+#: Length of a tag in bytes, before it is encoded to at most 32 characters for the `Topic` header.
 _TAG_BYTES = 24
-#: Characters that reverse the direction of the following text, which can disguise it.
+#: Characters that can disguise text, because they reverse the direction of the text after them.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 
 
@@ -192,7 +192,7 @@ def _format_single_subject(
 
 
 def _format_link(link: str) -> str:
-    """Return a URL unchanged, but truncate other text, such as a runbook that is a sentence."""
+    """Return a URL unchanged, but truncate other text, such as a runbook that is not a URL."""
     line = format_one_line(link)
     return line if is_web_url(line) else truncate_text(line, _MAX_VALUE_LENGTH)
 
@@ -279,12 +279,13 @@ class DeviceNotification:
     body: str
     #: Page that opens when the notification is selected. Empty for the home page.
     url: str = ""
-    #: URL that acknowledges the alert or incident. Empty unless there is exactly one.
+    #: URL that acknowledges the alert or incident. Empty unless there is exactly one alert or
+    #: incident.
     acknowledge_url: str = ""
     #: Value of the alert or incident in the form at this URL, such as `12` or `incident-3`.
     acknowledge_subject: str = ""
     #: Tag of at most 32 characters. A notification replaces the previous notification with the same
-    #: tag. Empty if it replaces none.
+    #: tag. Empty if the notification replaces no other notification.
     tag: str = ""
     #: Tags of notifications about alerts and incidents that no longer need attention.
     ended_tags: tuple[str, ...] = ()
@@ -292,7 +293,7 @@ class DeviceNotification:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageContent:
-    """The content of a message."""
+    """The subject and text of a message, with variants for different types of contacts."""
 
     subject: str
     text: str
@@ -317,7 +318,7 @@ def build_page_content(
     session: Session,
     now: datetime,
 ) -> MessageContent | None:
-    """Return the content of a message about the pages of batches, or None if it is empty."""
+    """Return the content of a message about the pages in batches, or None if it is empty."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
     firing = find_firing_summary(contact, batches, policy, session=session)
     follow_ups = find_follow_ups(contact, batches, session=session)
@@ -381,7 +382,7 @@ def _build_firing_notification(
     """Return the notification about alerts and incidents that need attention.
 
     Users cannot select alerts in a notification. Several alerts and incidents are therefore
-    acknowledged on the page of the link.
+    acknowledged on the page that the link opens.
     """
     first, ended = firing.named[0], _build_tags(follow_ups, contact, policy)
     title = f"{first.severity.capitalize()}: {_format_alert_title(first)}"

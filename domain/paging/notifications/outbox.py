@@ -91,7 +91,7 @@ MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).wher
 
 
 class UnusableAddressError(Exception):
-    """Error for an address that cannot receive messages: no key can decrypt it, or it has ended."""
+    """Error for an unusable address: no key can decrypt it, or its subscription has ended."""
 
     def __init__(self, problem: SendProblem) -> None:
         """Store the problem, which is shown to users."""
@@ -257,9 +257,9 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
 def _can_show_responses(contact: Contact) -> bool:
     """Return whether users may read the responses of a contact's service.
 
-    Without this check, a user could read from an internal network by adding a URL. A contact must
-    be confirmed, and must have accepted a message. Email contacts need not have accepted a message,
-    since email is only sent to the mail server of this instance.
+    Without this check, a user could read data from an internal network by adding a URL. A contact
+    must be confirmed, and must have accepted a message. Email contacts need not have accepted a
+    message, since email is only sent to the mail server of this instance.
     """
     is_trusted = contact.last_sent_at is not None or get_contact_type(contact.type).uses_mail_server
     return contact.confirmed_at is not None and is_trusted
@@ -397,7 +397,10 @@ class _ContactQueue:
         return None
 
     def get_address(self, keyring: Keyring) -> str:
-        """Return the address of the contact. Raise UnusableAddressError if there is none."""
+        """Return the address of the contact.
+
+        Raise UnusableAddressError if the address is unusable.
+        """
         contact = self.contact
         if contact.address_ciphertext is None:
             email = select(User.email).where(User.id == contact.user_id)
@@ -411,9 +414,10 @@ class _ContactQueue:
             raise UnusableAddressError(SendProblem(message)) from error
 
     def end_empty_messages(self, messages: Sequence[PageMessage]) -> None:
-        """End messages without content; canceled messages are counted separately.
+        """Complete messages without content; count canceled messages separately.
 
-        Their pages have failed, so that escalations do not wait for them.
+        The pages of these messages are recorded as failed, so that escalations do not wait for
+        them.
         """
         batches = [each.batch_id for each in messages if each.batch_id is not None]
         if batches:
@@ -433,7 +437,7 @@ class _ContactQueue:
             self.end_messages(some, get_message_state_after(event))
 
     def end_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
-        """Mark messages as ended, and count them."""
+        """Mark messages as completed, and count them."""
         # Older releases do not support `cancelled`.
         is_cancelled = outcome is MessageState.CANCELLED
         stored = MessageState.WITHDRAWN.value if is_cancelled else outcome.value
@@ -487,7 +491,7 @@ class _ContactQueue:
     def _find_fallback_contacts(
         self, problem: SendProblem, policy: PagingSettings
     ) -> Sequence[int]:
-        """Return the fallback contacts of a user; a project or group has none."""
+        """Return the fallback contacts of a user; projects and groups have no such contacts."""
         user_id, session = self.contact.user_id, self.session
         if user_id is None:
             return ()

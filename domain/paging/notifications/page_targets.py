@@ -19,7 +19,7 @@ class SubjectKind(StrEnum):
 
     @property
     def column(self) -> SQLColumnExpression[int | None]:
-        """Return the column of pages that stores the id of the subject.
+        """The column of pages that stores the id of the subject.
 
         In each page, only one of the two columns is set.
         """
@@ -34,7 +34,7 @@ class PageSubject(NamedTuple):
 
     @property
     def columns(self) -> dict[str, int | None]:
-        """Return the values of both id columns for a page about this subject."""
+        """Values of both id columns for a page about this subject."""
         return {
             "alert_id": self.id if self.subject is SubjectKind.ALERT else None,
             "incident_id": self.id if self.subject is SubjectKind.INCIDENT else None,
@@ -42,11 +42,11 @@ class PageSubject(NamedTuple):
 
     @property
     def form_value(self) -> str:
-        """Return the value in the acknowledgement form, such as `12` or `incident-3`."""
+        """Value in the acknowledgement form, such as `12` or `incident-3`."""
         return f"incident-{self.id}" if self.subject is SubjectKind.INCIDENT else str(self.id)
 
 
-#: Rank of an incident's severity on the scale of alerts: 0 for critical.
+#: Rank of an incident's severity on the severity scale of alerts, where 0 is critical.
 INCIDENT_SEVERITY_RANK = len(SEVERITIES) - 1 - Incident.urgency
 #: Project and severity of the subject, for queries that join pages with both tables.
 SUBJECT_PROJECT_ID: ColumnElement[int] = func.coalesce(Alert.project_id, Incident.project_id)
@@ -69,7 +69,7 @@ def find_severity_ranks(
 
 
 def get_severity_rank(subject: Alert | Incident) -> int:
-    """Return the severity rank of an alert or incident: 0 for critical."""
+    """Return the severity rank of an alert or incident, where 0 is critical."""
     return subject.severity if isinstance(subject, Alert) else len(SEVERITIES) - 1 - subject.urgency
 
 

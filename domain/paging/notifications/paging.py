@@ -72,7 +72,7 @@ class NewPage:
 
     @property
     def subject(self) -> PageSubject:
-        """Return the alert or incident of the page."""
+        """The alert or incident that the page is about."""
         if self.incident_id is not None:
             return PageSubject(SubjectKind.INCIDENT, self.incident_id)
         return PageSubject(SubjectKind.ALERT, self.alert_id or 0)
@@ -233,9 +233,9 @@ def _page_by_critical_rules(
 
 
 class PageUrgency(NamedTuple):
-    """The urgency of a page."""
+    """The severity of a page, and whether the page may be sent during quiet hours."""
 
-    #: Rank of the severity of the alert or incident: 0 for critical.
+    #: Severity rank of the alert or incident, where 0 is critical.
     severity: int
     #: True if the page may be sent during quiet hours.
     is_critical: bool = False
@@ -305,7 +305,7 @@ def _insert_pages(
 def compute_page_due_time(
     recipient: PageRecipient, kind: PageKind, urgency: PageUrgency, *, now: datetime
 ) -> datetime:
-    """Return the due time of a page that is queued now, after quiet hours and the pause."""
+    """Return the due time of a page that is queued now, including quiet hours and the pause."""
     quiet = get_quiet_hours(recipient)
     begin = find_hold_end(quiet, is_critical=urgency.is_critical, now=now) or now
     earliest = find_pause_end(recipient, kind, severity=urgency.severity, now=now)

@@ -29,7 +29,7 @@ class PageReason:
     schedules: tuple[str, ...] = ()
     #: Time of the first page to any recipient.
     first_paged_at: datetime
-    #: Recipients of the next step in words, and its time. None if no step follows.
+    #: Recipients of the next step in words, and the time of the step. None if no step follows.
     next_whom: str | None = None
     next_at: datetime | None = None
 

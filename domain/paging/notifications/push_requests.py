@@ -3,9 +3,9 @@
 The content is encrypted for the browser (RFC 8291), so the push service cannot read it. A signed
 token identifies this instance (RFC 8292).
 
-All hosts share the key pair of the token. Each subscription of a browser is bound to the public
-key, so the key is never rotated. A new key is created only if no known SECRET_KEY can decrypt the
-stored key.
+All hosts share the key pair of the token. Each browser's subscription is bound to the public key,
+so the key is never rotated. A new key is created only if no known SECRET_KEY can decrypt the stored
+key.
 """
 
 import json
@@ -128,7 +128,7 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
 
 
 def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
-    """Return the problem that a status of a push service means, or None if the service accepted."""
+    """Return the problem that a push service's status indicates, or None on success."""
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:  # RFC 8030 section 7.3
         return SUBSCRIPTION_ENDED
     problem = describe_status_problem(status)
@@ -140,7 +140,10 @@ def find_push_problem(status: int, retry_after: int | None) -> SendProblem | Non
 
 
 def get_or_create_push_key(*, session: Session, keyring: Keyring, now: datetime) -> ECKey:
-    """Return the key pair. The first call creates it, so the transaction must allow writes."""
+    """Return the key pair.
+
+    The first call creates the key pair, so the transaction must allow writes.
+    """
     found = _find_push_key(session, keyring)
     if found is not None:
         return found

@@ -29,7 +29,10 @@ class PushSubscription:
 
     @property
     def digest(self) -> str:
-        """SHA-256 digest of the endpoint in hexadecimal, which browsers compare with their own."""
+        """SHA-256 digest of the endpoint in hexadecimal.
+
+        Browsers compare it with the digest of their own endpoint.
+        """
         return sha256(self.endpoint.encode()).hexdigest()
 
     def serialize(self) -> str:

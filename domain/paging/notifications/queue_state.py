@@ -1,4 +1,4 @@
-"""State of the message queue: queued messages, totals of ended messages, and failing contacts."""
+"""State of the message queue: queued messages, completed messages, and failing contacts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class ContactTypeState:
     waiting: int
     #: Time since which the oldest message has been waiting.
     oldest_at: datetime | None
-    #: Number of contacts at which the last attempt failed.
+    #: Number of contacts for which the last attempt failed.
     failing: int
     #: Total number of messages by final state.
     ended: Mapping[MessageState, int]
@@ -54,7 +54,7 @@ class ContactTypeState:
 
 @dataclass(frozen=True, kw_only=True)
 class FailingContact:
-    """A contact at which the last attempt failed, without its address."""
+    """A contact for which the last attempt failed; its address is not included."""
 
     id: int
     #: Username, or path of the project or group.
@@ -82,7 +82,7 @@ class GivenUpMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueState:
-    """The state of the whole queue."""
+    """The state of the message queue, including failing contacts and given-up messages."""
 
     types: tuple[ContactTypeState, ...]
     #: Number of pages that wait for batching or for the end of quiet hours.

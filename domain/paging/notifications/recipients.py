@@ -37,7 +37,10 @@ class QuietHours:
     lets_critical_through: bool = True
 
     def __post_init__(self) -> None:
-        """Check that the times are valid and differ. Raise InvalidError if they do not."""
+        """Check that the times are valid and differ.
+
+        Raise InvalidError otherwise.
+        """
         if not (0 <= self.starts < _MINUTES_PER_DAY and 0 <= self.ends < _MINUTES_PER_DAY):
             raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
@@ -88,7 +91,7 @@ def format_minutes_of_day(minutes: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PagingPreferences:
-    """The paging preferences of a user."""
+    """The quiet hours of a user, and whether the user receives follow-ups."""
 
     #: Quiet hours. None if the user can be paged at any time.
     quiet_hours: QuietHours | None = None

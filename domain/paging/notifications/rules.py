@@ -42,7 +42,7 @@ class TimeWindow:
 
     @property
     def minute_ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each period, in minutes after Monday 00:00.
+        """Start and end of each period, in minutes after Monday 00:00.
 
         A period may end in the next week.
         """

@@ -75,7 +75,7 @@ class Recipient(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the username, or the label of the channel."""
+        """The username, or the label of the channel."""
         if self.user is not None:
             return self.user.username
         return self.channel.label if self.channel is not None else ""
@@ -130,7 +130,7 @@ class PageCheckResults:
 
     @property
     def worst_severities(self) -> Mapping[PageKind, int]:
-        """Return the worst severity of the pages that may be sent, by page kind."""
+        """Worst severity of the pages that may be sent, by page kind."""
         found: dict[PageKind, int] = {}
         for each in self.allowed:
             kind = PageKind(each.kind)
@@ -200,7 +200,7 @@ def check_pages(
 def _can_be_muted(page: _CheckedPage) -> bool:
     """Return whether mutes apply to a page.
 
-    Mutes do not apply to follow-ups and to pages that a user requested.
+    Mutes do not apply to follow-ups or to pages that a user requested.
     """
     return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_manual
 
@@ -362,7 +362,7 @@ class _PageChanges:
         self.session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
 
     def _cancel_messages(self, reason: str, pages: Sequence[_CheckedPage]) -> None:
-        """Store the reason for canceling unsent messages; messages with other pages are sent."""
+        """Store why unsent messages are canceled; messages with other pages are still sent."""
         batches = {each.batch_id for each in pages if each.batch_id is not None}
         if batches:
             self.session.execute(

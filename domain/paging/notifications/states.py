@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class PageState(StrEnum):
-    """State of a page."""
+    """State of a page, from waiting to its outcome."""
 
     #: The page waits for batching, or quiet hours hold it.
     WAITING = "waiting"
@@ -56,7 +56,8 @@ class MessageState(StrEnum):
 
 #: Stored outcome of a message that was given up and then queued again as another message.
 REQUEUED_OUTCOME = "again"
-#: Key of the total of failed attempts, which is stored with the totals of ended messages.
+#: Key of the total number of failed attempts, which is stored with the totals of completed
+#: messages.
 FAILED_ATTEMPT_TOTAL = "failed_attempt"
 #: States of a message that was sent, or will never be sent.
 ENDED_STATES = tuple(state for state in MessageState if state is not MessageState.WAITING)

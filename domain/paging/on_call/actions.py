@@ -276,7 +276,7 @@ def preview_rotation(
 
 @dataclass(frozen=True, kw_only=True)
 class RotationPreview:
-    """One turn of each user of a rotation that is being edited."""
+    """One turn of each user in a rotation that is being edited."""
 
     lane: Lane
     period: Period
@@ -291,7 +291,7 @@ def preview_turns(
     rotation_id: int | None,
     wanted: NewRotation,
 ) -> RotationPreview:
-    """Return one turn of each user of a rotation, without storing it.
+    """Return one turn of each user in a rotation, without storing the rotation.
 
     Raise InvalidError if a field is invalid.
     """

@@ -100,8 +100,8 @@ def create_override(
 
     The user replaces all other users or a single user, or is on call in addition to other users.
     Members without the Maintainer role can override gaps and their own shifts. They can also add
-    themselves to any shift, and add other users while they are on call. Raise InvalidError if a
-    field is invalid, or ForbiddenError if the override would change the shifts of other users.
+    themselves to any shift, and add other users to their own shifts. Raise InvalidError if a field
+    is invalid, or ForbiddenError if the override would change the shifts of other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.with_time_zone(schedule.time_zone)
@@ -247,7 +247,10 @@ def store_swap(
     *,
     created_by: int | None,
 ) -> OnCallSwap:
-    """Check a swap and store it. Raise InvalidError if a field is invalid."""
+    """Check a swap and store it.
+
+    Raise InvalidError if a field is invalid.
+    """
     sides = check_new_swap(work, holder, schedule, new)
     (first, mine), (second, theirs) = ((each.user_id, each.during) for each in sides)
     row = SwapRow(
@@ -272,7 +275,10 @@ def store_swap(
 def check_new_swap(
     work: UnitOfWork, holder: ProjectOrGroup, schedule: OnCallSchedule, new: NewSwap
 ) -> tuple[UserPeriod, UserPeriod]:
-    """Check a swap, and return its two shifts. Raise InvalidError if a field is invalid."""
+    """Check a swap, and return its two shifts.
+
+    Raise InvalidError if a field is invalid.
+    """
     new = new.with_time_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
     mine, theirs = _check_swap_periods(work, new)
@@ -379,7 +385,10 @@ def show_change(
 def get_change_row(
     work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
 ) -> _ChangeRow:
-    """Return an override, swap or swap request. Raise NotFoundError if there is none."""
+    """Return an override, swap or swap request.
+
+    Raise NotFoundError if it does not exist.
+    """
     row = work.session.get(table, min(row_id, MAX_ID))
     if row is None or row.schedule_id != schedule_id:
         raise NotFoundError(f"{_TABLE_NAMES[table]} not found in this schedule.")
@@ -389,7 +398,10 @@ def get_change_row(
 def lock_change_row(
     work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
 ) -> _ChangeRow:
-    """Lock and return an override, swap or swap request. Raise NotFoundError if there is none."""
+    """Lock and return an override, swap or swap request.
+
+    Raise NotFoundError if it does not exist.
+    """
     row = get_change_row(work, table, schedule_id, row_id)
     work.session.refresh(row, with_for_update=True)
     return row
@@ -416,9 +428,10 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
 def _check_no_others_on_call(
     work: UnitOfWork, schedule_id: int, period: Period, *, is_shared: bool
 ) -> None:
-    """Check that no other user is on call in a period. Raise ForbiddenError if one is.
+    """Check that no other user is on call in a period.
 
-    If `is_shared` is true, other users may be on call together with the actor.
+    If `is_shared` is true, other users may be on call together with the actor. Raise ForbiddenError
+    if the check fails.
     """
     within = Period(max(period.start, work.now), period.end)
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)

@@ -42,7 +42,10 @@ def find_dependent_rules(
 def check_no_dependent_rules(
     schedule_ids: Collection[int], holder: ProjectOrGroup, *, field: str = "", session: Session
 ) -> None:
-    """Check that no incident rule pages one of the schedules. Raise ConflictError if one does."""
+    """Check that no incident rule pages any of the schedules.
+
+    Raise ConflictError if a rule pages a schedule.
+    """
     found = find_dependent_rules(schedule_ids, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

@@ -83,7 +83,10 @@ def find_eligible_user_id(
 def check_can_be_on_call(
     work: UnitOfWork, holder: ProjectOrGroup, users: Mapping[str, int], *, field: str
 ) -> None:
-    """Check that a user can be on call in the project or group. Raise InvalidError if not."""
+    """Check that users can be on call in a project or group.
+
+    Raise InvalidError if a user cannot be on call.
+    """
     ends = find_eligibility_ends(
         holder.namespace, users.values(), session=work.session, today=work.now.date()
     )

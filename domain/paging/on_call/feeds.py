@@ -1,8 +1,8 @@
 """Secret calendar URLs, for a schedule or for a user's own shifts in all schedules.
 
 Only the digest of the token in a URL is stored. The calendar of a schedule is available while the
-owner has access to the schedule. The calendar of the owner's shifts covers the schedules that the
-owner can see.
+URL's owner has access to the schedule. The calendar of the owner's shifts covers the schedules that
+the owner can see.
 """
 
 from collections.abc import Iterator, Sequence

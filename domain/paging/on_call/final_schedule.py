@@ -1,8 +1,8 @@
 """Computes the users on call over time from rotations, swaps and overrides, in this order.
 
 The highest layer with a user on call applies, with all of its rotations. Users who cannot be on
-call are skipped. If no user of a layer is left, the layer below applies. If no user of any layer is
-left, there is a gap. Overrides apply in order of creation:
+call are skipped. If no user in a layer is left, the layer below applies. If no user in any layer is
+left, there is a gap. Overrides apply in order of creation, with these effects:
 
 - An override that replaces everyone leaves only its own user on call.
 - An override that replaces one user takes over the shifts of that user.
@@ -54,7 +54,7 @@ class OnCallSpan:
 
     @property
     def user_ids(self) -> tuple[int, ...]:
-        """Return the ids of the users on call."""
+        """Ids of the users on call."""
         return tuple(each.user_id for each in self.duties)
 
 
@@ -76,7 +76,7 @@ class _RotationTurns:
 
     @property
     def change_times(self) -> Iterator[datetime]:
-        """Yield the times at which the user on call may change."""
+        """Times at which the user on call may change."""
         for each in self._turns:
             yield from (each.start, each.end)
 
@@ -171,7 +171,8 @@ def merge_spans_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
 def _find_duties(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
 ) -> tuple[OnCallDuty, ...]:
-    #: Ids of replaced users, with the duties that replace theirs. None for additional overrides.
+    #: Ids of replaced users, with the duties that replace the duties of these users. None for
+    #: additional overrides.
     covers: list[tuple[int | None, OnCallDuty]] = []
     found: tuple[OnCallDuty, ...] | None = None
     for each in reversed(plan.overrides):

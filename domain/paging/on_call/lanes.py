@@ -22,11 +22,13 @@ from domain.paging.on_call.schedule_values import Period, RotationPlan, Schedule
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _SATURDAY = 5
-#: Longest period in days with a label for each day, and maximum number of labels of longer periods.
+#: Longest period in days with a label for each day, and maximum number of labels for longer
+#: periods.
 _MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
 #: Maximum length of the preview of a rotation.
 _MAX_PREVIEW = timedelta(days=400)
-#: Maximum number of bars in a lane of a schedule, because more bars are too narrow to read.
+#: Maximum number of bars in a lane of a schedule. If there were more bars, they would be too narrow
+#: to read.
 _MAX_BARS = 200
 
 
@@ -66,7 +68,7 @@ class Bar:
 
     @property
     def is_changed(self) -> bool:
-        """Return whether an override or a swap puts the user on call."""
+        """True if an override or a swap puts the user on call."""
         return self.duty is not None and self.duty.source is not DutySource.ROTATION
 
 
@@ -81,8 +83,8 @@ class Lane:
     bars: tuple[Bar, ...]
     #: Number of rows of bars.
     rows: int
-    #: Periods without a gap, which replace the shifts if there are too many. `bars` then contains
-    #: only the gaps.
+    #: Periods without a gap, which replace the shifts if there are too many shifts. `bars` then
+    #: contains only the gaps.
     merged: tuple[Bar, ...] = ()
 
 
@@ -164,7 +166,7 @@ def build_lane(
     name: str = "",
     layer: int = 0,
 ) -> Lane:
-    """Return a lane. Adjacent parts of the same user are joined, and overlaps get more rows."""
+    """Return a lane. Join adjacent parts of a user, and put overlapping parts in separate rows."""
     is_rotation = kind is LaneKind.ROTATION
     ends: list[datetime] = []
     bars = []
@@ -256,7 +258,7 @@ def build_day_ticks(period: Period, time_zone: str) -> tuple[DayTick, ...]:
 
 
 def build_day_period(first: date, last: date, time_zone: str) -> Period:
-    """Return the period from the start of a local day to the end of another."""
+    """Return the period from the start of a local day to the end of another local day."""
     return Period(_get_midnight(first, time_zone), _get_midnight(last + _DAY, time_zone))
 
 

@@ -49,7 +49,7 @@ class PreviousPlan:
 
 
 def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
-    """Return the plan of a schedule before a change; None without swaps or overrides to move."""
+    """Return a schedule's plan before a change; None if no swaps or overrides can move."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
         select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),
@@ -134,7 +134,7 @@ def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -
 def _find_new_period(
     stint: UserPeriod, old: Sequence[UserTurn], new_turns: Sequence[UserTurn], now: datetime
 ) -> Period | None:
-    """Return the period of one side of a swap after a change; None if its shifts do not exist."""
+    """Return the period of one swap side after a change; None if its shifts no longer exist."""
     if stint.during.end <= now:
         return stint.during
     rest = _get_remaining_part(stint.during, now)

@@ -82,7 +82,7 @@ def show_own_on_call(work: UnitOfWork, query: OwnOnCallQuery) -> OwnOnCall:
 
 @read_action("own_on_call.show")
 def list_visible_schedules(work: UnitOfWork) -> Sequence[tuple[Namespace, ScheduleOnCall]]:
-    """Return who is on call in all schedules that you can see as a member, with their owners."""
+    """Return the schedules that you can see as a member, with owners and users on call."""
     viewer, session = get_viewer(work), work.session
     projects = exclude_archived_projects(build_member_projects_query(viewer, session=session))
     groups = build_member_groups_query(viewer, session=session)
@@ -160,7 +160,7 @@ def get_schedule_owner(work: UnitOfWork, schedule: OwnSchedule) -> ProjectOrGrou
 
 
 def _find_member_schedules(work: UnitOfWork) -> Sequence[UserSchedule]:
-    """Return the schedules that include the actor, in projects or groups of the actor."""
+    """Return the schedules that include the actor, in the actor's projects and groups."""
     session, viewer = work.session, get_viewer(work)
     found = find_user_schedules(work.actor.id or 0, session=session, now=work.now)
     projects = set(session.scalars(build_member_projects_query(viewer, session=session)))

@@ -67,7 +67,7 @@ class ShiftChange:
 
 @dataclass(frozen=True, kw_only=True)
 class _ShiftNotice:
-    #: Prefix of the keys of the messages.
+    #: Prefix of the messages' keys.
     key: str
     subject: str
     told: tuple[UserReference, ...]

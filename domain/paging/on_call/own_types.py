@@ -49,12 +49,12 @@ class OwnSchedule(ScheduleOnCall):
 
     @property
     def path(self) -> str:
-        """Return the full path of the project or group."""
+        """Full path of the project or group."""
         return self.group or self.project_path or ""
 
     @property
     def url_values(self) -> dict[str, Any]:
-        """Return the URL parameters for web pages of the project or group."""
+        """URL parameters for web pages of the project or group."""
         return {"group_path" if self.group else "project_path": self.path}
 
 
@@ -88,7 +88,7 @@ class OwnOnCall(Resource):
 
 
 class OwnCalendar(Resource):
-    """A calendar with a secret URL, which is shown only when it is created."""
+    """A calendar with a secret URL; the URL is shown only when it is created."""
 
     created_at: Time
     last_read_at: Time | None = Field(

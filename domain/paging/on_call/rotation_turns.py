@@ -20,13 +20,13 @@ class UserTurn:
     """The separate shifts of a user that belong to one turn."""
 
     duty: OnCallDuty
-    #: Number in the rotation of the turn that contains the last shift.
+    #: Number, within the rotation, of the turn that contains the last shift.
     number: int
     parts: list[Period] = field(default_factory=list)
 
     @property
     def period(self) -> Period:
-        """Return the period from the start of the first shift to the end of the last shift."""
+        """Period from the start of the first shift to the end of the last shift."""
         return Period(self.parts[0].start, self.parts[-1].end)
 
     def add_shift(self, span: OnCallSpan, number: int) -> None:
@@ -50,7 +50,7 @@ def find_user_turns(plan: SchedulePlan, period: Period) -> list[UserTurn]:
         key = (duty.source, duty.source_id)
         before = last.get(key)
         # Consecutive turns of the same user count as one turn. A rotation with only one user is the
-        # exception, since otherwise all its turns would be one.
+        # exception, since otherwise all its turns would count as one turn.
         step = 1 if is_turn and len(set(rotations[duty.source_id].user_ids)) > 1 else 0
         if before is None or before.duty.user_id != duty.user_id or number > before.number + step:
             before = last[key] = UserTurn(duty=duty, number=number)

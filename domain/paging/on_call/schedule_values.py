@@ -134,13 +134,13 @@ class Handoffs:
 
     @cached_property
     def begins_at(self) -> datetime:
-        """Return the start of the first turn."""
+        """Start of the first turn."""
         return convert_to_utc(
             datetime.combine(self.starts_on, self.cadence.at), get_zone(self.time_zone)
         )
 
     def get_turn_number_at(self, moment: datetime) -> int:
-        """Return the number of the turn at a given time; negative before the start."""
+        """Return the number of the turn at a given time, which is negative before the start."""
         return _HandoffCalculator(self).get_turn_number_at(moment)
 
     def generate_turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
@@ -214,7 +214,7 @@ class _HandoffCalculator:
 
     @cached_property
     def _max_clock_shift(self) -> int:
-        """Return the number of turns by which a clock change can shift the result."""
+        """Number of turns by which a clock change can shift the result."""
         return _MAX_CLOCK_CHANGE // self._shortest_turn + 1
 
     @cached_property
@@ -226,7 +226,7 @@ class _HandoffCalculator:
 
     @cached_property
     def _offsets(self) -> tuple[timedelta, ...]:
-        """Return the offsets of the handoffs from the start of a cycle."""
+        """Offsets of the handoffs from the start of a cycle."""
         if self._cadence.unit is TurnUnit.WEEKS:
             return tuple(_DAY * day for day in sorted(self._cadence.weekdays))
         return (timedelta(0),)
@@ -266,11 +266,11 @@ class RotationPlan:
 
     @property
     def handoffs(self) -> Handoffs:
-        """Return the handoffs of the rotation."""
+        """The handoffs of the rotation."""
         return Handoffs(self.cadence, self.starts_on, self.time_zone)
 
     def get_user_at(self, turn: int) -> int:
-        """Return the id of the user who has a turn."""
+        """Return the id of the user who has the turn with the given number."""
         return self.user_ids[(turn + self.first_turn) % len(self.user_ids)]
 
 

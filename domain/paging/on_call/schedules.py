@@ -198,7 +198,10 @@ def build_rotation(
     new_rotation: NewRotation,
     replaced_id: int | None,
 ) -> RotationPlan:
-    """Return a rotation as it would be stored. Raise InvalidError if it is invalid."""
+    """Return a rotation as it would be stored.
+
+    Raise InvalidError if the rotation is invalid.
+    """
     change = _RotationsChange(work, holder, schedule)
     before = change.load_rotations_by_name().values()
     replaced = next((each for each in before if each.id == replaced_id), None)

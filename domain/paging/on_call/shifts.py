@@ -132,7 +132,10 @@ def build_schedules_on_call(
 def list_schedules_on_call(
     work: UnitOfWork, holder: ProjectOrGroup, *, with_groups_above: bool = True
 ) -> Sequence[ScheduleOnCall]:
-    """Return the current and next users on call in the schedules of a project or group, by name."""
+    """Return the current and next users on call in the schedules of a project or group.
+
+    The schedules are ordered by name.
+    """
     found = list_all_schedules(work, holder, with_groups_above=with_groups_above)
     return build_schedules_on_call(work, found)
 
@@ -173,7 +176,7 @@ def load_lanes(
 def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBalance:
     """Compute the distribution of on-call time among users.
 
-    `shifts` must be the shifts in the period `period`.
+    `shifts` must contain the shifts in `period`.
     """
     seconds, people = Counter[int](), dict[int, UserReference]()
     for each in shifts:
@@ -181,7 +184,7 @@ def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBala
         for user_id in [user.id for user in each.users] or [_GAP_USER_ID]:
             seconds[user_id] += length
         people |= {user.id: user for user in each.users}
-    # The time of a schedule that was created less than a second ago is 0.
+    # The total time of a schedule that was created less than a second ago is 0.
     gap_seconds, whole = seconds.pop(_GAP_USER_ID, 0), seconds.total() or 1
     return OnCallBalance(
         starts_at=period.start,
@@ -276,7 +279,7 @@ class UserSchedule(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """Return the path of the group that owns the schedule; None if a project owns it."""
+        """Path of the group that owns the schedule; None if a project owns it."""
         return self.place.path if self.place.is_group else None
 
 
@@ -299,7 +302,10 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
 
 
 def load_user_schedules(ids: Collection[int], *, session: Session) -> Sequence[UserSchedule]:
-    """Return schedules with their owners by name, without schedules of archived projects."""
+    """Return schedules with their owners, ordered by name.
+
+    Schedules of archived projects are left out.
+    """
     places = find_schedule_owners(ids, session=session)
     rows = session.execute(
         select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)

@@ -10,7 +10,7 @@ from domain.paging.on_call.types import SwappedShifts
 
 
 class OnCallSwapRequest(SwappedShifts):
-    """A request of `user` to swap shifts, which `other_user` accepts or declines."""
+    """A request by `user` to swap shifts, which `other_user` accepts or declines."""
 
     state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
     expires_at: Time = Field(

@@ -220,7 +220,7 @@ def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwa
 
 
 def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
-    """Return the seconds for which a rotation or swap puts a user on call in a period."""
+    """Return the number of seconds for which a rotation or swap puts a user on call."""
     during = side.during
     plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
     return int(

@@ -126,7 +126,7 @@ def _parse_time(value: Any) -> Any:
 
 
 def _parse_usernames(value: Any) -> Any:
-    """Convert users to usernames; accept usernames and user objects of the API."""
+    """Convert users to usernames; accept usernames and user objects from the API."""
     given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
@@ -169,7 +169,7 @@ class OnCallRestriction(Resource):
 
     @property
     def restriction(self) -> Restriction:
-        """Convert the resource to a restriction."""
+        """The resource as a restriction."""
         days = _list_weekday_numbers(self.weekdays)
         return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
 
@@ -215,7 +215,7 @@ class OnCallRotation(Resource):
 
     @property
     def cadence(self) -> Cadence:
-        """Return the handoff interval and time of the rotation."""
+        """Handoff interval and time of the rotation."""
         days = _list_weekday_numbers(self.weekdays) or Cadence.weekdays
         unit = TurnUnit(self.unit)
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
@@ -317,7 +317,7 @@ class NewRotation(Body):
 
     @property
     def cadence(self) -> Cadence:
-        """Return the handoff interval and time of the rotation."""
+        """Handoff interval and time of the rotation."""
         unit = _UNITS.get(self.type) or TurnUnit(self.unit or "")
         every = self.every or 1 if self.type == "custom" else 1
         # Weekdays apply only to weekly turns. Other turns have a constant value, so that equal
@@ -327,7 +327,7 @@ class NewRotation(Body):
 
 
 class OnCallSchedule(Resource):
-    """An on-call schedule."""
+    """An on-call schedule with its rotations."""
 
     id: int
     group: str | None = Field(
@@ -342,7 +342,7 @@ class OnCallSchedule(Resource):
 
 
 class NewSchedule(Body):
-    """A new on-call schedule."""
+    """Request body that creates an on-call schedule."""
 
     name: Annotated[RequiredText, Field(max_length=MAX_SCHEDULE_NAME_LENGTH)]
     time_zone: Annotated[RequiredText, Field(max_length=64)] = Field(
@@ -444,7 +444,7 @@ class BalanceQuery(Query):
 
 
 class OnCallPeriod(Resource):
-    """A period of time."""
+    """Base class for resources with a start and an end."""
 
     starts_at: Time
     ends_at: Time
@@ -524,7 +524,7 @@ class NewOverride(Body):
 
     The user replaces all other users or a single user, or is on call in addition to other users.
     Members without the Maintainer role can override gaps and their own shifts. They can also add
-    themselves to any shift, and add other users while they are on call.
+    themselves to any shift, and add other users to their own shifts.
     """
 
     user: RequiredText = Field(description="Username of the user to put on call.")

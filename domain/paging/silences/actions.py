@@ -342,9 +342,10 @@ def _is_in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEl
 
 
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
-    """Check that there are matchers, and that they do not match alerts without these labels.
+    """Check that there are matchers, and that at least one requires its label.
 
-    Raise InvalidError if this is not the case.
+    Otherwise, the silence would also mute alerts without these labels. Raise InvalidError if the
+    check fails.
     """
     if not matchers:
         message = 'Enter at least one matcher, such as service="web".'
@@ -445,7 +446,7 @@ def show_mute(work: UnitOfWork, project: ProjectView, iid: int) -> AlertMute:
 
 @read_action("flap_settings.show")
 def show_flap_settings(work: UnitOfWork, project: ProjectView) -> FlapSettings:
-    """Show the settings of flap detection."""
+    """Show the flap detection settings."""
     return get_flap_settings(project.id, session=work.session)
 
 
@@ -453,7 +454,7 @@ def show_flap_settings(work: UnitOfWork, project: ProjectView) -> FlapSettings:
 def change_flap_settings(
     work: UnitOfWork, project: ProjectView, change: FlapSettingsChange
 ) -> FlapSettings:
-    """Change the settings of flap detection."""
+    """Change the flap detection settings."""
     present = get_flap_settings(project.id, session=work.session)
     wanted = present.model_copy(update=dict(change.given_values))
     if wanted != present:

@@ -225,13 +225,13 @@ def _find_holds_of_continued(
     window = settings.reopen_minutes * _MINUTE
     opened = _find_opening_times(moment - window, ids, at_time=moment, session=session)
     found: dict[int, AlertHold] = {}
-    # Maps the earliest known alert of each chain to the alert that is checked.
+    # This maps the earliest known alert of each chain to the alert that is checked.
     stories = {alert_id: alert_id for alert_id in opened}
     for _ in range(_MAX_PREVIOUS_ALERTS):
         if not stories:
             break
         before = _find_previous_alerts(list(stories), window, session=session)
-        # An end after the start of the next alert was recorded by a clock that was ahead.
+        # If an alert ended after the next alert opened, a clock that was ahead recorded the end.
         before = {
             alert_id: row
             for alert_id, row in before.items()

@@ -1,4 +1,4 @@
-"""Finds the mutes that hold pages about alerts back, and their end times.
+"""Finds the mutes that hold back pages about alerts, and the end times of the mutes.
 
 Muted alerts are stored and shown as usual. The worker checks for mutes before it sends each page.
 If an alert is muted, the worker holds its page until the next check, since mutes may end, change or
@@ -60,7 +60,7 @@ _MAX_STRENGTH = 2
 
 
 class ActiveSilence(NamedTuple):
-    """An active silence."""
+    """A silence that is active at the time of the query."""
 
     id: int
     #: Owner of the silence, and the path of the group if a group owns the silence.
@@ -176,7 +176,7 @@ class Mute:
 
     @property
     def holds_every_page(self) -> bool:
-        """Return whether all pages are held; a flapping alert holds only repeated pages."""
+        """True if all pages are held; a flapping alert holds only repeated pages."""
         return self.kind is not MuteKind.FLAPPING
 
 
@@ -295,7 +295,7 @@ def _find_open_alert_mutes(
     session: Session,
     parser_settings: ParserSettings,
 ) -> list[tuple[int, Mute]]:
-    """Return the mutes of open alerts by silences, windows and incidents."""
+    """Return the mutes of open alerts that are caused by silences, windows and incidents."""
     rules = _load_silences_and_windows(set(projects.values()), moment=moment, session=session)
     concerned = [
         alert_id for alert_id, project in projects.items() if rules.includes_project(project)
@@ -362,7 +362,7 @@ def _get_mute_rank(mute: Mute) -> tuple[int, datetime]:
 def _find_incident_mutes(
     projects: Mapping[int, int], *, moment: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
-    """Return mutes by acknowledged incidents, for alerts that belong to them or may join them.
+    """Return mutes for alerts that belong to acknowledged incidents or may join them.
 
     The incident of a new alert is chosen separately (`domain/incidents/`). The first step of the
     alert's escalation waits for this choice.
@@ -397,7 +397,7 @@ def _find_incident_mutes(
 
 
 def _build_incident_mute(moment: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
-    """Return the mute by an incident, or by the pending search for an incident."""
+    """Return the mute caused by an incident or by the pending search for an incident."""
     joined = incident and f"it belongs to incident #{incident.iid}, which somebody has acknowledged"
     return Mute(
         kind=MuteKind.INCIDENT,

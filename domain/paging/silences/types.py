@@ -30,7 +30,7 @@ MAX_COMMENT_LENGTH = 1_000
 
 
 class SilenceState(StrEnum):
-    """State of a silence."""
+    """State of a silence: active, pending or expired."""
 
     ACTIVE = "active"
     PENDING = "pending"
@@ -58,7 +58,7 @@ class Silence(Resource):
 
     @property
     def matchers_text(self) -> str:
-        """Return the matchers in their canonical form."""
+        """The matchers in their canonical form."""
         return format_matchers(self.matchers)
 
 

@@ -1,5 +1,5 @@
-"""Finds usages in traffic, documents and programs that break in a release.
+"""Finds usages that a release breaks, in traffic, documents and programs.
 
-All functions are pure: they take a text and return findings. Neither findings nor errors contain
+All functions are pure: they take text and return findings. Neither findings nor errors contain
 values from the text.
 """

@@ -18,7 +18,7 @@ _MAX_CHAIN_STEPS = 16
 #: Maximum number of tokens that are read as arguments.
 _MAX_ARGUMENT_TOKENS = 300
 _MIN_TOKEN_BUDGET = 10_000
-#: Maximum number of tokens that are searched for segments of a path.
+#: Maximum number of tokens that are searched for path segments.
 _MAX_SEGMENT_TOKENS = 40
 _SEGMENT_PATTERN = re.compile(r"[a-z][a-z_]*+")
 _SKIPPED_KEYWORDS = frozenset({"await", "new", "yield", "return", "async"})
@@ -425,7 +425,7 @@ class VariableBindings:
         self._texts.pop(to_snake_case(self._program.get_text(position + 1)), None)
 
     def _record_assigned_text(self, name: str, position: int) -> None:
-        """Record an assigned string, also after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
+        """Record an assigned string, even after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
         position = self._find_formatted_string(position)
         is_added = self._program.get_text(position + 1) == "+"
         position = next(

@@ -1,4 +1,4 @@
-"""Checks a text submitted by a consumer, and reports usages that break.
+"""Checks a text submitted by a consumer, and reports breaking usages.
 
 CI files are read through PyYAML's events, which contain line numbers. Events are emitted in parsing
 order, and an alias is a single event that is not expanded. The amount of work is therefore limited
@@ -143,7 +143,7 @@ def _check_yaml_scalar(
         yield from check_shell(event.value, line)
         return
     yield from _check_keyword(event.value, yaml_position.path, line)
-    # The event's value may have other line breaks than the text, so the text is checked.
+    # The event's value may have different line breaks from the text, so the text is checked.
     raw = text[event.start_mark.index : event.end_mark.index]
     yield from check_shell(
         event.value if event.style in _QUOTE_STYLES else _strip_block_marker(raw), line
@@ -287,12 +287,12 @@ def check_file(name: str, content: bytes, release: Release = NEWEST_RELEASE) -> 
 def check_text(
     name: str, text: str, release: Release = NEWEST_RELEASE, *, seconds: float = inf
 ) -> CheckReport:
-    """Return the usages in a text that break in a release or before it.
+    """Report the usages in a text that the given release or an earlier release breaks.
 
     Raise UnreadableContentError if the content does not match the name. Raise CheckTimeoutError if
     reading takes more than `seconds` of the thread's processor time.
     """
-    # Characters that cannot be encoded are replaced, such as lone surrogates.
+    # Characters that cannot be encoded, such as lone surrogates, are replaced.
     text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
     with limit_processor_time(seconds):
         kind = _recognize_kind(name[-_MAX_NAME_LENGTH:], text)

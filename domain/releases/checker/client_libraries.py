@@ -1,4 +1,4 @@
-"""Requests sent by known clients, through managers of python-gitlab and resources of gitbeaker.
+"""Requests sent through python-gitlab managers and gitbeaker resources.
 
 Both clients name their objects after the paths of the API. Names are compared in snake case.
 """
@@ -37,7 +37,7 @@ _ANY_OBJECT: frozenset[str] = frozenset()
 _MERGE_REQUESTS = frozenset(
     {"mr", "merge_request", "mergerequest", "mergerequests", "merge_requests"}
 )
-#: HTTP methods by the method of a client.
+#: HTTP methods by client method.
 _METHODS_BY_VERB = {
     "list": "GET",
     "all": "GET",
@@ -51,12 +51,12 @@ _METHODS_BY_VERB = {
     "remove": "DELETE",
     "delete": "DELETE",
 }
-#: Methods of clients that apply to a single object.
+#: Client methods that apply to a single object.
 _SINGLE_OBJECT_VERBS = frozenset({"get", "show", "edit", "update", "remove", "delete"})
 
 
 class _ClientResource(NamedTuple):
-    """An object of a client, with the path of its collection in the API."""
+    """A client object, with the path of its collection in the API."""
 
     name: str
     #: Names of objects, one of which must precede this object in a call. Empty for any object.

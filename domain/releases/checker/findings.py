@@ -41,7 +41,7 @@ class CheckTimeoutError(InvalidError):
     """Error for content that takes longer to read than the time limit for one text."""
 
     def __init__(self) -> None:
-        """Set a message that names the alternatives."""
+        """Set a message that describes the alternatives."""
         message = (
             "Checking the content takes too long. Send smaller parts, or use the command gatebell "
             "releases check."
@@ -65,7 +65,7 @@ class DetectedChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """A usage in a text that breaks in a release."""
+    """A usage that breaks in a release, found in a text."""
 
     change: Change
     #: Line number, starting at 1.

@@ -1,7 +1,7 @@
 """Checks GraphQL documents, and requests to GraphQL endpoints.
 
-Importing graphql-core takes 12 MiB of memory and a tenth of a second. It is imported for the first
-document, so that it does not delay the start of every web process and command.
+Importing graphql-core takes 12 MiB of memory and a tenth of a second. The library is imported when
+the first document is checked, so that it does not delay the start of every web process and command.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from domain.releases.checker.requests import parse_json_or_none
 def check_graphql(
     text: str, variables: Mapping[str, Any] | None = None, line: int = 1
 ) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a GraphQL document that starts at a line.
+    """Yield the changes that affect a GraphQL document starting at the given line.
 
     Raise UnreadableContentError if the document is not valid.
     """

@@ -92,7 +92,7 @@ def parse_document(text: str) -> DocumentNode:
 def check_document(
     text: str, variables: Mapping[str, Any] | None, line: int
 ) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a GraphQL document that starts at a line.
+    """Yield the changes that affect a GraphQL document starting at the given line.
 
     Raise UnreadableContentError if the document is not valid.
     """

@@ -1,14 +1,14 @@
 """Reads JSON with the line numbers of its values, in one pass and without recursion.
 
-In HAR files (HTTP Archive 1.2), browsers and proxies store requests. In other JSON documents, the
-following counts as a request:
+HAR files (HTTP Archive 1.2) contain requests that browsers and proxies recorded. In other JSON
+documents, the following count as requests:
 
 - a GraphQL request
 - an object with a method and a URL, as in collections of requests
 - a flat object that may be the body of a request
 - a string that contains a command
 
-Everything else is ignored, such as recorded responses.
+Everything else, such as recorded responses, is ignored.
 """
 
 import json
@@ -54,7 +54,7 @@ _OWN_PATHS = ("/api/v4/", "/api/graphql", "/-/", "/oauth/token")
 
 
 class JsonValue(NamedTuple):
-    """A JSON value, and the line in which it starts."""
+    """A JSON value, and the line on which it starts."""
 
     value: Any
     line: int
@@ -296,7 +296,7 @@ def _check_request_object(json_value: JsonValue) -> Iterator[DetectedChange]:
 
 
 def _find_url(json_value: JsonValue | None) -> JsonValue | None:
-    """Return a URL, or the member `raw` of an object, in which Postman stores URLs."""
+    """Return a URL, or the `raw` member of an object, where Postman stores URLs."""
     found = (
         json_value.get_member("raw")
         if json_value and isinstance(json_value.value, dict)

@@ -96,7 +96,7 @@ def find_path_matches(path: str) -> list[CallMatch]:
 
 
 def resolve_base_url(url: str) -> str:
-    """Return a URL in which /api/v4 replaces variables with the base URL of the API.
+    """Return a URL with /api/v4 in place of variables that contain the API's base URL.
 
     Such variables are `$CI_API_V4_URL`, and any variable before a path that only the API has.
     """
@@ -143,7 +143,7 @@ _LEGACY_PATTERN = re.compile(
     rf"/(?:{_PROJECT_PAGES})(?:/.*)?",
     re.DOTALL,
 )
-#: Maximum length of the URL of a web page in characters.
+#: Maximum length of a web page's URL in characters.
 _MAX_PAGE_URL_LENGTH = 2_000
 
 
@@ -279,7 +279,7 @@ _GRAPHQL_PATH = "/api/graphql"
 #: Headers with token types that GraphQL no longer accepts.
 _REMOVED_TOKEN_HEADERS = frozenset({"deploy-token"})
 _PROXY_PATTERN = re.compile(r"/dependency_proxy/containers/")
-#: Pattern for a variable before a path, which contains the base URL of the service.
+#: Pattern for a variable that contains the base URL of the service, before a path.
 _LEADING_VARIABLE_PATTERN = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
 _EMPTY_URL = SplitResult("", "", "", "", "")
 
@@ -390,7 +390,7 @@ def find_match_reason(
     if call.when is not None:
         return _find_condition_reason(call_match, where, parameters)
     if call.attributes or call.fields:
-        # The checker cannot know whether the caller reads the field of the response.
+        # It is unknown whether the caller reads the field in the response.
         sent = (
             [] if method in _READ_METHODS else sorted(parameters.values.keys() & {*call.attributes})
         )
@@ -444,7 +444,7 @@ def _check_page_request(
 
 
 def _index_fixed_paths() -> Mapping[str, tuple[Change, ...]]:
-    """Return the changes by path, for paths outside the API without variables."""
+    """Return the changes by path, for paths that are outside the API and have no variables."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
         for call in change.call_patterns:

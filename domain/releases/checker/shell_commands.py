@@ -22,7 +22,7 @@ from domain.releases.checker.requests import (
 )
 from domain.releases.schedule import CHANGES_BY_ID
 
-#: Maximum number of URLs in one command. The same body is sent to each of them.
+#: Maximum number of URLs in one command. The same body is sent to each URL.
 _MAX_URLS = 20
 #: Length of a one-letter option. The value of such an option may follow without a space.
 _SHORT_OPTION_LENGTH = len("-X")
@@ -305,7 +305,7 @@ class ShellCommand(NamedTuple):
 
 
 def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[DetectedChange]:
-    """Yield the changes that affect the commands in a text that starts at a line."""
+    """Yield the changes that affect the commands in a text starting at the given line."""
     for command in split_commands(text, line):
         for word in command.words:
             yield from find_names_in_text(word.text, word.line, is_client=is_client)
@@ -318,7 +318,7 @@ def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator
 
 
 def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
-    """Yield the commands in a text that starts at a line."""
+    """Yield the commands in a text starting at the given line."""
     command, is_behind_pipe = _CommandBuilder(), False
     for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"

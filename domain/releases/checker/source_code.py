@@ -1,4 +1,4 @@
-"""Finds usages in source code that break: URLs, attributes, fields and variables.
+"""Finds breaking usages in source code: URLs, attributes, fields and variables.
 
 In every language, the checker searches for:
 
@@ -58,7 +58,7 @@ from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Toke
 from domain.releases.matching import CallMatch
 from domain.releases.schedule import CHANGES_BY_ID
 
-#: Pattern for a placeholder in templates of JavaScript, Python, Ruby, shells and printf.
+#: Pattern for a placeholder in JavaScript, Python, Ruby, shell and printf templates.
 _PLACEHOLDER_PATTERN = re.compile(
     r"\$\{(?:[^{}]|\{[^{}]*+\}|(?!))*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
 )
@@ -71,8 +71,7 @@ _PAGE_PATTERN = re.compile(
     r"https?://(?!docs\.|about\.|forum\.|handbook\.)[\w.-]*gitlab[\w.:-]*(/[^\s?#\"'<>]*)"
 )
 _MAX_TEXT_LENGTH = 2_000
-#: Minimum number of constant segments with which a path is recognized as a path of the API in any
-#: position.
+#: Minimum number of constant segments for a path to be recognized as an API path in any position.
 _MIN_DISTINCTIVE_SEGMENTS = 2
 
 
@@ -162,7 +161,7 @@ def _build_error(message: str, token: Token) -> UnreadableContentError:
     return UnreadableContentError(problem, line=token.line)
 
 
-#: HTTP methods by the last word in the name of a function.
+#: HTTP methods by the last word of a function name.
 _METHODS_BY_VERB = {
     "get": "GET",
     "list": "GET",
@@ -339,7 +338,7 @@ class _SourceReader:
     def _find_request_url(
         self, position: int, program_text: str, calls: Sequence[ProgramCall]
     ) -> str | None:
-        """Return the URL of a request that a string contains, or None if it is only a part."""
+        """Return the request URL in a string, or None if the string is only part of a URL."""
         if not calls or API_PATH in program_text:
             return program_text
         inner = calls[0]

@@ -1,7 +1,7 @@
 """Splits a program into names, strings, numbers and signs, in one pass for any input.
 
-The lexer knows only the syntax of comments and strings in each language. ADR 43 explains why Python
-programs are not read with `ast` or `tokenize`.
+The lexer handles only the syntax of comments and strings in each language. ADR 43 explains why
+Python programs are not read with `ast` or `tokenize`.
 """
 
 import re

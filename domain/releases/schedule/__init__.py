@@ -1,7 +1,7 @@
 """The release schedule: all changes to interfaces that the specification announces.
 
-Changes are ordered by release, then as in the specification. No entry names the releases of its
-announcement and end of support, since the specification does not contain them.
+Changes are ordered by release, then as in the specification. No entry contains the releases in
+which the change was announced and support ended, since the specification does not contain them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -132,7 +132,7 @@ class CallCounter:
         return calls, dropped
 
     def add_counts(self, calls: Iterable[CountedCalls]) -> None:
-        """Add counts, such as counts that could not be stored, as far as there is space."""
+        """Add counts, such as counts that could not be stored, as far as space allows."""
         for each in calls:
             self._add_count(each.consumer, each.shape, each.count)
 
@@ -176,7 +176,7 @@ class _CountRow:
 
 
 def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> None:
-    """Add counts to the rows of their days; omit the calls of deleted consumers."""
+    """Add counts to the rows for their days; omit the calls of deleted consumers."""
     rows = _limit_total_shapes(list(_build_rows(calls, session)), session)
     rows = _merge_rows(_limit_daily_shapes(rows, session))
     if not rows:

@@ -29,12 +29,12 @@ class ConsumerView:
     """A consumer of the API."""
 
     kind: ConsumerKind
-    #: Id of the application, of the token, or of the user. For a rotated token, it is the id of the
-    #: newest token. None for anonymous callers.
+    #: Id of the application, token or user. For a rotated token, it is the id of the newest token.
+    #: None for anonymous callers.
     id: int | None
     name: str
-    #: Username of the owner, or path of the project or group that owns the consumer. Empty without
-    #: an owner.
+    #: Username of the owner, or path of the project or group that owns the consumer. Empty if there
+    #: is no owner.
     owner: str
     #: Id of the user who owns the consumer, if any.
     owner_id: int | None = None
@@ -63,7 +63,7 @@ def build_consumer_lookup(
 ) -> Callable[[CallerKey], ConsumerView]:
     """Return a function that maps a caller to its consumer.
 
-    A token and the tokens that replaced it by rotation are the same consumer.
+    A token and the tokens that replaced it by rotation count as the same consumer.
     """
     known = set(callers)
     applications = _find_applications({each.application_id for each in known}, session)

@@ -27,7 +27,7 @@ RECENT_CALL_PERIOD = timedelta(days=35)
 class RemovalNoticeSettings(MessageSettings):
     """The settings for notices about removals."""
 
-    #: Time before a release from which notices about its changes are sent.
+    #: Period before a release in which notices about its changes are sent.
     ahead: timedelta
     running: Release
     #: Dates of releases, if known.
@@ -65,7 +65,7 @@ def _find_unnotified_users(
     session: Session,
     now: datetime,
 ) -> Iterator[tuple[Maintainer, Sequence[AffectedUsage]]]:
-    """Yield the users who were not yet notified, each with the affected calls."""
+    """Yield the users who have not been notified yet, each with the affected calls."""
     period = UsagePeriod(
         since=(now - RECENT_CALL_PERIOD).date(),
         running=notice_settings.running,
@@ -87,7 +87,7 @@ def _find_unnotified_users(
 def _store_notices(
     recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
-    """Store that a user is notified of changes, and return the ids of the new changes."""
+    """Record that a user is notified of changes, and return the ids of the new changes."""
     insert = insert_into(ChangeNotice, session=session).values(
         [
             {"user_id": recipient.id, "change_id": each, "told_at": now}

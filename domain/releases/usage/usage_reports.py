@@ -41,7 +41,7 @@ _SCHEDULE_POSITIONS = {change.id: place for place, change in enumerate(SCHEDULE)
 
 @dataclass(kw_only=True)
 class AffectedUsage:
-    """The calls of a consumer that a change affects."""
+    """A consumer's calls that a change affects."""
 
     change: Change
     consumer: ConsumerView
@@ -114,7 +114,7 @@ def find_user_usage(
 
 
 class UsedChange(NamedTuple):
-    """The calls of a user's consumers that a change affects."""
+    """Calls by a user's consumers that are affected by a change."""
 
     #: True if the results of some calls definitely change.
     is_sure: bool
@@ -223,7 +223,7 @@ def _find_changes_in_period(
 
 
 def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
-    """Select the counts of each caller and shape with their totals; `place` 1 is the latest row."""
+    """Select the counts by caller and shape with their totals; `place` is 1 for the latest row."""
     same = (
         CallCount.user_id,
         CallCount.application_id,

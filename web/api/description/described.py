@@ -31,8 +31,8 @@ METADATA = "Metadata"
 HEALTH = "Health"
 REGISTRY = "Container registry"
 
-#: Security requirement of OpenAPI, which maps names of security schemes to scopes. A request must
-#: meet one of several requirements.
+#: OpenAPI security requirement, which maps names of security schemes to scopes. A request must meet
+#: one of several requirements.
 Requirement = Mapping[str, tuple[str, ...]]
 
 
@@ -75,7 +75,7 @@ _SECURITY_REQUIREMENTS: Mapping[Caller, tuple[Requirement, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedResponse:
-    """Response that is neither the usual success nor an error."""
+    """Response that is neither the usual success response nor an error."""
 
     text: str
     returns: type[BaseModel] | None = None

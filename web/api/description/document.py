@@ -210,7 +210,7 @@ def _describe_success(view: DescribedView, find_reference: ReferenceFinder) -> d
 
 
 def _get_response_schema(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
-    if not view.returns:  # the response is a file
+    if not view.returns:  # The response is a file.
         return {} if view.content_type == JSON else {"type": "string"}
     schema = _build_alternatives(view.returns, find_reference)
     return schema if view.paging is None else {"type": "array", "items": schema}
@@ -299,7 +299,7 @@ SchemaMode = Literal["validation", "serialization"]
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Generator that omits the titles of fields, and defaults that represent an omitted field.
+    """Schema generator that omits field titles, and defaults that represent an omitted field.
 
     All defaults in responses and empty strings in requests represent an omitted field.
     """
@@ -416,7 +416,7 @@ class InstanceDetails:
 
 
 def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, Any]:
-    """Return the OpenAPI document of all described views."""
+    """Return the OpenAPI document for all described views."""
     views = sorted(list_described_views(app), key=lambda each: (each.path.template, each.method))
     schemas = ModelSchemas(_list_models(views))
     paths: dict[str, Any] = {}
@@ -450,7 +450,7 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
 
 
 def select_topic(document: Mapping[str, Any], tag: str) -> dict[str, Any]:
-    """Return the operations of a tag, and the components that they refer to."""
+    """Return the operations with a tag, and the components that they refer to."""
     selected = {
         "tags": [each for each in document["tags"] if each["name"] == tag],
         **{

@@ -67,7 +67,7 @@ class DescribedPath:
 
 @dataclass(frozen=True, kw_only=True)
 class _UrlVariable:
-    """Variable of a URL rule, such as `<int:silence_id>`."""
+    """Variable in a URL rule, such as `<int:silence_id>`."""
 
     text: str
     name: str
@@ -132,7 +132,7 @@ def _build_variable_schema(converter: BaseConverter) -> dict[str, Any]:
     if isinstance(converter, IntegerConverter):
         return {"type": "integer", "minimum": _MIN_ID, "maximum": converter.max}
     if isinstance(converter, PathConverter) and type(converter) is not PathConverter:
-        # JSON Schema uses regular expressions of JavaScript, which have no possessive quantifiers.
+        # JSON Schema uses JavaScript regular expressions, which have no possessive quantifiers.
         return {"type": "string", "pattern": f"^{converter.regex.replace('*+', '*')}$"}
     return {"type": "string", "minLength": 1}
 
@@ -311,7 +311,7 @@ def _list_security_requirements(operation_spec: OperationSpec) -> tuple[Requirem
 
 
 def _list_error_statuses(operation_spec: OperationSpec, method: str, rule: Rule) -> set[int]:
-    """Return the possible error statuses of an operation of the API."""
+    """Return the possible error statuses of an API operation."""
     always = (400, 401, 403, 429, 503)
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITE_METHODS else ()

@@ -53,7 +53,7 @@ _APPEARANCE_SETTINGS = {
     "header_message": "header_message",
     "footer_message": "footer_message",
 }
-#: Names of settings in GitLab's API, by the name in this service.
+#: Names of settings in GitLab's API, by their names in this service.
 _GITLAB_NAMES = {
     "password_min_length": "minimum_password_length",
     "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
@@ -137,7 +137,7 @@ InstanceSettingsBody = _create_body_model(
 )
 Appearance = _create_resource_model("Appearance", _APPEARANCE_SETTINGS)
 AppearanceBody = _create_body_model("AppearanceBody", _APPEARANCE_SETTINGS)
-#: API names of settings, by the name of the setting.
+#: API names of settings, by setting name.
 API_NAMES_BY_SETTING = {
     name: each for each, name in {**_API_SETTINGS, **_APPEARANCE_SETTINGS}.items()
 }
@@ -162,7 +162,7 @@ def build_appearance_resource(values: Settings) -> Resource:
 
 
 def list_changed_settings(body: Body) -> Mapping[str, str]:
-    """Return the values in a body as strings, by the name of the setting."""
+    """Return the values in a body as strings, by setting name."""
     own = {**_REMOVED_SETTINGS, **_API_SETTINGS, **_APPEARANCE_SETTINGS}
     given = body.model_dump(exclude_none=True)
     return {own[name]: _format_value(value) for name, value in given.items()}

@@ -16,7 +16,7 @@ from domain.oauth.grants.registry import GRANTS
 Prompt = Literal["none", "login", "consent"]
 
 
-#: Union of the token requests of all grants.
+#: Union of the token requests for all grants.
 _AnyTokenRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
@@ -269,7 +269,7 @@ class AuthorizationServerMetadata(Resource):
 
 
 class OpenIdProviderMetadata(AuthorizationServerMetadata):
-    """Server metadata with the additional fields in OpenID Connect Discovery section 3."""
+    """Server metadata with the additional fields from OpenID Connect Discovery section 3."""
 
     subject_types_supported: list[str]
     id_token_signing_alg_values_supported: list[str]

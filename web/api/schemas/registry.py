@@ -1,4 +1,4 @@
-"""Schemas of requests from Docker's registry and its clients, only for the OpenAPI description.
+"""Schemas of requests from Docker's registry and its clients, used only in OpenAPI.
 
 `domain/registry` contains the code that reads them.
 """

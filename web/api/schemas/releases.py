@@ -33,7 +33,7 @@ _MAX_PAGE_SIZE = 100
 
 
 def validate_release_text(text: str) -> str:
-    """Check that a text is a release, and return the text.
+    """Check that the text is a release, and return the text.
 
     Raise ValueError if the text is not a release.
     """
@@ -45,7 +45,7 @@ def validate_release_text(text: str) -> str:
 
 
 class ReleaseFilterQuery(Query):
-    """Filter for the changes in a list or feed."""
+    """Filter parameters for the changes in a list or feed."""
 
     release: Annotated[Text, AfterValidator(validate_release_text)] | None = Field(
         default=None, description="Release in which the changes take effect, such as 18.0."
@@ -65,7 +65,7 @@ class ReleaseFilterQuery(Query):
 
 
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
-    """Filter and pagination for a list of changes."""
+    """Filter and pagination parameters for a list of changes."""
 
     per_page: PageSize = _MAX_PAGE_SIZE
 
@@ -171,7 +171,7 @@ class ReleaseCheck(Resource):
 
 
 class UsageQuery(OffsetQuery):
-    """Scope and pagination for a list of affected calls."""
+    """Scope and pagination parameters for a list of affected calls."""
 
     #: Calls to list. Only administrators can use `all`, which covers the whole instance.
     scope: Literal["mine", "all"] = "mine"
@@ -189,13 +189,14 @@ class ConsumerResource(Resource):
 
 
 class UsageResource(Resource):
-    """API calls by a consumer that a change affects."""
+    """A consumer's API calls that are affected by a change."""
 
     change: str
     release: str
     title: str
     replacement: str
-    #: Certainty. `possible` means that the effect depends on how the caller uses the response.
+    #: Certainty of the effect. `possible` means that the effect depends on how the caller uses the
+    #: response.
     certainty: Annotated[str, describe_choices("sure", "possible")]
     consumer: ConsumerResource
     calls: int
@@ -220,7 +221,7 @@ class UsageResource(Resource):
 
 
 def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
-    """Return the fields that describe the effect on calls and the time of the calls."""
+    """Return the fields that describe the affected calls and when they were made."""
     return {
         "certainty": use.certainty,
         "calls": use.calls,
@@ -252,7 +253,7 @@ class RehearsedConsumer(ConsumerResource):
 
 
 class RehearsedChange(Resource):
-    """Change of the release schedule with the affected consumers."""
+    """Change in the release schedule, with the affected consumers."""
 
     change: str
     release: str
@@ -262,7 +263,7 @@ class RehearsedChange(Resource):
 
 
 class ReleaseRehearsal(Resource):
-    """Effects that a new running release has on recorded API calls."""
+    """Effects of a new running release on recorded API calls."""
 
     running: str = Field(description="Running release before the change.")
     release: str

@@ -23,7 +23,7 @@ from web.instance_files import write_private_file
 MANIFEST_NAME = "manifest.json"
 _FORMAT_VERSION = 1
 _REVISION_TABLE = "alembic_version"
-#: Maximum number of faults of one kind that are reported.
+#: Maximum number of reported faults of each kind.
 _MAX_REPORTED_FAULTS = 20
 
 
@@ -71,7 +71,7 @@ class Manifest:
     #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that encrypts new data.
     key_fingerprints: list[str]
     files: list[BackedUpFile]
-    #: Sentences about data that is missing from the backup and must be stored separately.
+    #: Messages about data that is missing from the backup and must be stored separately.
     left_out: list[str]
     format: int = _FORMAT_VERSION
 
@@ -113,7 +113,7 @@ class Manifest:
         return cls(**{**said, "contents": DatabaseContents(**said["contents"]), "files": files})
 
     def find_file_faults(self, directory: Path) -> list[str]:
-        """Compare the files with their hashes and return a sentence for each difference."""
+        """Compare the files with their hashes and return a message for each difference."""
         return [said for each in self.files if (said := _find_file_fault(directory, each))]
 
     def contains_file(self, name: str) -> bool:
@@ -130,7 +130,7 @@ def _find_file_fault(directory: Path, expected_file: BackedUpFile) -> str | None
 
 
 def list_backup_files(directory: Path) -> Iterable[BackedUpFile]:
-    """Return all files below a directory in alphabetical order."""
+    """Yield all files of a backup except its manifest, in alphabetical order."""
     for path in sorted(directory.rglob("*")):
         if path.is_file() and path.name not in {MANIFEST_NAME, f"{MANIFEST_NAME}.new"}:
             yield BackedUpFile.from_file(directory, path.relative_to(directory).as_posix())
@@ -165,7 +165,7 @@ def list_tables(connection: Connection) -> list[str]:
 def find_content_faults(
     connection: Connection, expected_contents: DatabaseContents, keyring: Keyring
 ) -> Iterator[str]:
-    """Compare a restored database with its manifest and yield a sentence for each difference."""
+    """Compare a restored database with its manifest and yield a message for each difference."""
     revision = _get_revision(connection)
     if revision != expected_contents.revision:
         yield f"The database is at migration {revision} instead of {expected_contents.revision}."
@@ -184,7 +184,7 @@ def find_content_faults(
 
 
 def delete_hosts(connection: Connection) -> None:
-    """Delete the reports of hosts, because those hosts use the original database."""
+    """Delete the hosts' reports, because those hosts use the original database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
@@ -214,7 +214,7 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 
 
 def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
-    """Return the newest seal and the faults, or neither for a database with another schema."""
+    """Return the newest seal and the faults, or no results for a database with another schema."""
     if _get_revision(connection) != get_newest_known_revision():
         return None, []
     with Session(connection) as session:

@@ -42,7 +42,7 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 
 @contextmanager
 def open_snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
-    """Open a transaction with a snapshot, and yield the name by which others can use it."""
+    """Open a transaction with a snapshot, and yield the snapshot's name for other connections."""
     engine = _open_database(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -65,7 +65,7 @@ def _open_database(settings: Settings) -> Engine:
 
 
 def write_dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
-    """Write the database as of a snapshot.
+    """Write a dump of the database as of a snapshot.
 
     Raise InvalidError with the message of pg_dump if it fails.
     """
@@ -98,7 +98,7 @@ def check_dump_archive(file: Path, settings: Settings, *, program: str) -> None:
 
 
 def drop_all_objects(settings: Settings) -> None:
-    """Drop the tables, sequences and functions of the schema `public`, in one transaction."""
+    """Drop the tables, sequences and functions in the schema `public`, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
     with connect(build_psycopg_url(settings)) as connection:
@@ -122,7 +122,7 @@ def _run_program(
 ) -> None:
     """Run a Postgres program, with the password in its environment.
 
-    The password is not among the arguments, because all users of the host can see them. Raise
+    The password is not among the arguments, because all users on the host can see them. Raise
     InvalidError if the program fails.
     """
     url = make_url(build_psycopg_url(settings))

@@ -71,8 +71,8 @@ def backup(
     """Create a backup in DIRECTORY while the service is running.
 
     DIRECTORY must be empty or missing. The backup contains a consistent copy of the database, the
-    Git repositories, and the secret key if this instance has generated it. A manifest contains
-    counts and hashes for `gatebell restore`. If the backup fails, DIRECTORY is emptied again.
+    Git repositories, and the secret key if this instance generated it. A manifest contains counts
+    and hashes for `gatebell restore`. If the backup fails, DIRECTORY is emptied again.
     """
     db.session.rollback()
     with _record_failure_on_error(), _empty_directory_on_failure(directory):
@@ -220,7 +220,7 @@ def _copy_database(
 
 
 def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
-    """Copy the files of the instance, and yield a sentence about each omission."""
+    """Copy the files of the instance, and yield a message for each omission."""
     if has_generated_key(settings) and not without_key:
         for name in SECRET_FILES:
             source = settings.instance_path / name
@@ -281,8 +281,8 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     """Restore the backup in DIRECTORY into the configured database and verify it.
 
     Stop the service first. The command checks the hashes of all files and the secret key. It then
-    compares the migration, the number of rows of each table, and the audit log. Previous files of
-    the instance that differ are kept under another name.
+    compares the migration, the number of rows in each table, and the audit log. Existing instance
+    files that differ from the backup are kept under other names.
     """
     settings = get_services().live_settings.environment_settings
     with _delete_unused_key(settings):
@@ -392,7 +392,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         with Session(db.engine) as session:
             present = list_running_hosts(session=session, now=get_current_time())
     except SQLAlchemyError:
-        return  # the schema is not from this release, so none of its hosts runs
+        return  # the schema is not from this release, so no host of this release is running
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(

@@ -32,7 +32,7 @@ def copy_database(source: Path, target: Path) -> None:
         closing(sqlite3.connect(source, timeout=_LOCK_TIMEOUT_SECONDS)) as original,
         closing(sqlite3.connect(target, timeout=_LOCK_TIMEOUT_SECONDS)) as copy,
     ):
-        # With several steps, each write of the service would restart the backup.
+        # With several steps, each write by the service would restart the backup.
         original.backup(copy, pages=-1)
         copy.execute("PRAGMA journal_mode = DELETE")
 
@@ -118,7 +118,7 @@ def _move_database_aside(place: Path) -> Path | None:
 
 
 def build_former_path(path: Path) -> Path:
-    """Return the path under which a file is kept that a restore replaces."""
+    """Return the path to which a restore moves the file that it replaces."""
     return path.with_name(f"{path.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
 
 

@@ -79,8 +79,8 @@ _PERMISSIONS_OF_OTHERS = 0o077
 _MAX_REPORT_AGE = timedelta(seconds=100)
 #: Longest time since the last pruning: two intervals, plus the duration of a run.
 _MAX_PRUNE_AGE = timedelta(minutes=30)
-#: Waiting times of pages and email that cause a warning. Normally they are sent within seconds or
-#: minutes.
+#: Waiting times of pages and email that cause a warning. Pages and email are normally sent within
+#: seconds or minutes.
 _MAX_PAGE_WAIT, _MAX_MAIL_WAIT = timedelta(minutes=2), timedelta(minutes=15)
 #: Consequences of delayed alert changes, by follower.
 _FOLLOWER_CONSEQUENCES = {
@@ -200,7 +200,7 @@ def check_keys(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_file_mode(file: Path) -> Iterator[CheckResult]:
-    # Files in a directory that other users cannot open are always private.
+    # If other users cannot open a directory, the files in it are always private.
     if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _PERMISSIONS_OF_OTHERS:
         yield warning(f"Other users can read {file}. Run `chmod 600 {file}`.")
 
@@ -290,7 +290,7 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_jobs(settings: Settings) -> Iterator[CheckResult]:
-    """Check for jobs of the worker that failed within the last hour."""
+    """Check for worker jobs that failed within the last hour."""
     del settings
     moment = get_current_time()
     for job in list_failed_jobs(session=db.session()):
@@ -411,7 +411,7 @@ def _format_http_error(error: HTTPError) -> str:
 
 
 def evaluate_forwarded_headers(body: bytes, *, trusted: int) -> CheckResult:
-    """Evaluate the response of /healthz to a request with a forged X-Forwarded-For."""
+    """Evaluate the response from /healthz to a request with a forged X-Forwarded-For."""
     try:
         said = json.loads(body)
         client, forwarded = str(said["client"]), str(said["forwarded_for"])
@@ -494,7 +494,7 @@ def check_clock(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _measure_clock_lead(connection: Connection) -> int:
-    """Return the smallest absolute clock difference of three measurements, with its sign."""
+    """Measure the clock difference three times and return the value closest to zero."""
     connection.execute(text("SELECT 1"))
     leads = (measure_clock_lead_ms(connection, clock=get_services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)

@@ -1,4 +1,4 @@
-"""Checks by the doctor command of the host's memory, disks, backups and Git installation."""
+"""Doctor checks for the host's memory, disks, backups and Git installation."""
 
 import os
 import shutil
@@ -16,7 +16,8 @@ from web.services import get_current_time, get_git
 from web.settings.reader import Settings
 
 _MIB, _GIB = 1024**2, 1024**3
-#: Free space in bytes below which writes soon fail, and below which there is a warning.
+#: Thresholds of free space in bytes. Below the first, writes soon fail. Below the second, there is
+#: a warning.
 _FAILURE_FREE_BYTES, _WARNING_FREE_BYTES = 256 * _MIB, 2048 * _MIB
 #: Number of free inodes below which writes soon fail, regardless of free space.
 _MIN_FREE_INODES = 1_000

@@ -1,4 +1,4 @@
-"""Results of the checks of the doctor command."""
+"""Results of the doctor command's checks."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -17,7 +17,7 @@ class CheckState(StrEnum):
 
 
 class CheckResult(NamedTuple):
-    """Result of a check, as a state and a sentence."""
+    """Result of a check, as a state and a message."""
 
     state: CheckState
     message: str

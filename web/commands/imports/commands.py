@@ -1,4 +1,4 @@
-"""The commands for each tool from which data is imported."""
+"""Commands for the tools from which data can be imported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +71,7 @@ def _add_import_options(command: _Command) -> _Command:
 @_add_import_options
 @run_in_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
-    """Import responses of Grafana OnCall's API from FILE.
+    """Import responses from Grafana OnCall's API that are stored in FILE.
 
     FILE is a JSON file, or a folder or zip archive of JSON files.
     """
@@ -82,9 +82,9 @@ def grafana_oncall_command(**options: Any) -> dict[str, Any]:
 @_add_import_options
 @run_in_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
-    """Import a backup of Opsgenie from FILE.
+    """Import an Opsgenie backup from FILE.
 
-    FILE is a folder or zip archive that opsgenie-configuration-backup has written.
+    FILE is a folder or zip archive written by opsgenie-configuration-backup.
     """
     return {"source": "opsgenie", **_run_import(read_opsgenie, **options)}
 

@@ -119,7 +119,7 @@ def _build_report(
 
 @dataclass(frozen=True, kw_only=True)
 class _ImportTargets:
-    """Target projects and groups of teams, with defaults for all other objects."""
+    """Target projects and groups for teams, with defaults for all other objects."""
 
     #: Names of the export's teams by key.
     teams: Mapping[str, str]
@@ -132,7 +132,7 @@ class _ImportTargets:
     def build_entry(
         self, kind: str, name: str, team: str | None
     ) -> tuple[_ReportEntry, ProjectOrGroup] | tuple[_ReportEntry, None]:
-        """Return an entry for a team's object and its project or group.
+        """Return a report entry for a team's object, and the object's project or group.
 
         `team` is the key of the team. If the team has no project or group, the entry contains the
         reason.
@@ -169,7 +169,7 @@ def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> 
 def _import_integrations(
     imported_integrations: Iterable[ImportedIntegration], places: _ImportTargets
 ) -> list[_ReportEntry]:
-    """Create the missing integrations and return the entries of all integrations.
+    """Create the missing integrations and return the report entries for all integrations.
 
     The entry of a new integration contains its URL and key for senders.
     """
@@ -223,7 +223,7 @@ class UserOptions:
 
 @dataclass(kw_only=True)
 class _UserAccounts:
-    """Accounts and report entries of the users in an export, by the keys of the users."""
+    """Accounts and report entries for the users in an export, by user key."""
 
     options: UserOptions
     entries: list[_ReportEntry] = field(default_factory=list)
@@ -332,7 +332,7 @@ class _UserAccounts:
 def _import_schedules(
     imported_schedules: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
 ) -> tuple[list[_ReportEntry], _ScheduleIds]:
-    """Create the missing schedules, and return the entries and ids of all schedules."""
+    """Create the missing schedules, and return the report entries and ids of all schedules."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
     for schedule in imported_schedules:
         entry, holder = places.build_entry("schedule", schedule.name, schedule.team)
@@ -424,7 +424,7 @@ def _import_policies(
     places: _ImportTargets,
     schedules: _ScheduleIds,
 ) -> list[_ReportEntry]:
-    """Create the missing policies and return the entries of all policies."""
+    """Create the missing policies and return the report entries for all policies."""
     entries = []
     for policy in imported_policies:
         entry, holder = places.build_entry("policy", policy.name, policy.team)

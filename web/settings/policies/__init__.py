@@ -1,1 +1,1 @@
-"""Policies of the domain derived from the settings, with a module for each part of the domain."""
+"""Domain policies derived from the settings, with a module for each part of the domain."""

@@ -1,1 +1,1 @@
-"""Messaging services, whose contacts users enter in the fields of a form."""
+"""Messaging services, for which users enter contacts in the fields of a form."""

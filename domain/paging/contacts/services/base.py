@@ -27,7 +27,7 @@ class ServiceField:
 
     name: str
     label: str
-    #: Noun phrase for the value, such as `a topic`, which error messages contain.
+    #: Noun phrase that error messages use for the value, such as `a topic`.
     noun: str
     #: Example that shows the format of a value.
     example: str
@@ -36,7 +36,7 @@ class ServiceField:
     #: Template of the value, with its parts in braces. Empty if the value is the only part.
     shape: str = ""
     help: str = ""
-    #: Input mode on phones.
+    #: Input mode of the field on phones.
     kind: Literal["text", "url", "tel"] = "text"
     #: True if the stored value is never shown.
     is_secret: bool = False
@@ -66,10 +66,10 @@ class ServiceField:
 class MessagingService:
     """A messaging service, such as those in `domain/paging/contacts/services/services.toml`.
 
-    Pages show errors of the complete URL at the first field.
+    Pages show errors in the complete URL next to the first field.
     """
 
-    #: Name in URLs of pages.
+    #: Name in page URLs.
     slug: str
     name: str
     letters: str
@@ -82,7 +82,7 @@ class MessagingService:
     #: Apprise URL, with parts of the fields in braces and optional sections in brackets.
     url: str
     type: ContactType = APPRISE
-    #: Schemes of Apprise URLs of this service.
+    #: Schemes of Apprise URLs for this service.
     schemes: Collection[str] = ()
     #: Regular expression for another form of the URL, and the replacement in the form of `url`.
     alternative: tuple[str, str] | None = None
@@ -90,7 +90,7 @@ class MessagingService:
     marks_query: bool = False
 
     def build_url(self, values: Mapping[str, str]) -> str:
-        """Return the address that consists of the values, usually an Apprise URL.
+        """Return the address that is built from the values, usually an Apprise URL.
 
         Raise InvalidError for the first field with a missing or malformed value.
         """

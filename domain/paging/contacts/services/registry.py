@@ -60,14 +60,17 @@ SERVICES: Mapping[str, MessagingService] = {
 
 
 def get_service(slug: str) -> MessagingService:
-    """Return a service by its name in URLs. Raise NotFoundError if there is none."""
+    """Return a service by its name in URLs.
+
+    Raise NotFoundError if there is none.
+    """
     if slug not in SERVICES:
         raise NotFoundError("Service not found.")
     return SERVICES[slug]
 
 
 def search_services(text: str) -> list[tuple[ServiceKind, list[MessagingService]]]:
-    """Return the services whose names or kinds contain all words of a text, by kind."""
+    """Return the services whose names or kinds contain all words in a text, by kind."""
     words, kinds = text.casefold().split(), list(ServiceKind)
     found = [
         each

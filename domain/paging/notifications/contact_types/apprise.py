@@ -21,7 +21,7 @@ class AppriseContactType(ContactType):
     help = "Find one of more than 150 other services, such as Matrix, and build its Apprise URL."
 
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Validate a URL, and return its address.
+        """Validate a URL, and return it as a contact address.
 
         Raise InvalidError if Apprise does not support the URL.
         """

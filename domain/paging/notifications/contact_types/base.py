@@ -52,7 +52,8 @@ class SendProblem(NamedTuple):
     may_have_arrived: bool = False
     #: True if the address no longer exists. The contact then receives no more messages.
     has_ended: bool = False
-    #: Number of seconds after which the service accepts another attempt, if it stated one.
+    #: Number of seconds after which the service accepts another attempt. None if the service did
+    #: not state a number.
     retry_after: int | None = None
 
 

@@ -1,4 +1,4 @@
-"""The contact type of browsers, which show pages as notifications."""
+"""The contact type for browsers, which show pages as notifications."""
 
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.base import (
@@ -16,7 +16,7 @@ from domain.paging.notifications.push_subscriptions import (
 
 
 class DeviceContactType(ContactType):
-    """Contact type of browsers that are subscribed to push messages (RFC 8030)."""
+    """Contact type for browsers that are subscribed to push messages (RFC 8030)."""
 
     name = "device"
     label, plural = "This device", "Devices"
@@ -26,7 +26,7 @@ class DeviceContactType(ContactType):
     is_entered = False
 
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Validate the JSON of a push subscription, and return its address.
+        """Validate the JSON of a push subscription, and return it as a contact address.
 
         Raise InvalidError if the subscription is invalid.
         """

@@ -104,7 +104,8 @@ def list_own_calendars(work: UnitOfWork, query: OffsetQuery) -> ListPage[Importe
 def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedCalendar:
     """Add a calendar with your absences.
 
-    A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
+    A file is read immediately. Raise InvalidError if the file cannot be read or the URL is not
+    valid.
     """
     return _create_calendar(work, new, lambda: _find_user(work))
 
@@ -113,14 +114,14 @@ def create_own_calendar(work: UnitOfWork, new: NewImportedCalendar) -> ImportedC
 def refresh_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
     """Refresh a calendar with your absences within a minute.
 
-    Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
+    Raise NotFoundError if there is no such calendar, or InvalidError if it was added as a file.
     """
     return _request_refresh(work, _find_user(work), calendar_id)
 
 
 @action("own_absence_calendars.delete")
 def delete_own_calendar(work: UnitOfWork, calendar_id: int) -> ImportedCalendar:
-    """Remove a calendar with your absences, and its absences.
+    """Remove a calendar with your absences, and the absences in it.
 
     Raise NotFoundError if there is no such calendar.
     """
@@ -141,7 +142,8 @@ def create_holiday_calendar(
 ) -> ImportedCalendar:
     """Add a calendar with holidays to a schedule.
 
-    A file is read immediately. Raise InvalidError if it cannot be read, or the URL is not valid.
+    A file is read immediately. Raise InvalidError if the file cannot be read or the URL is not
+    valid.
     """
     return _create_calendar(work, new, lambda: _find_schedule(work, holder, schedule_id))
 
@@ -152,7 +154,7 @@ def refresh_holiday_calendar(
 ) -> ImportedCalendar:
     """Refresh a calendar with holidays within a minute.
 
-    Raise NotFoundError if there is no such calendar, or InvalidError if it is a file.
+    Raise NotFoundError if there is no such calendar, or InvalidError if it was added as a file.
     """
     return _request_refresh(work, _find_schedule(work, holder, schedule_id), calendar_id)
 
@@ -241,7 +243,7 @@ def _create_calendar(
     owner, content = find_owner(), None
     if new.content:
         is_of_user, until = owner.schedule is None, work.now + FILE_PERIOD
-        release_locks(work.session)  # reading a file takes up to several seconds
+        release_locks(work.session)  # Reading a file can take several seconds.
         content = read_events(
             new.content.encode(), owner.time_zone, until, is_of_user=is_of_user, now=work.now
         )
@@ -268,7 +270,7 @@ def _create_calendar(
 
 
 def _parse_calendar_url(text: str) -> tuple[str, str]:
-    """Return the https URL for a URL that starts with webcal:// or https://, and its host."""
+    """Convert a webcal:// or https:// URL to an https URL, and return it with its host."""
     scheme, _, rest = text.partition("://")
     text = f"https://{rest}" if scheme.lower() in {"webcal", "webcals"} else text
     url = parse_outgoing_url(text)
@@ -309,7 +311,7 @@ def _record_absence(work: UnitOfWork, change: str, row: AbsenceRow) -> None:
 def _record_change(
     work: UnitOfWork, change: str, details: Mapping[str, str], owner: _Owner | None = None
 ) -> None:
-    """Record an audit event about an absence or a calendar, of the actor or of a schedule."""
+    """Record an audit event about an absence or a calendar that the actor or a schedule owns."""
     details = {"change": change, **details}
     if owner and owner.holder and owner.schedule:
         details[owner.holder.namespace.resource_type] = owner.holder.path

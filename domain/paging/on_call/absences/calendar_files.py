@@ -1,6 +1,6 @@
 """Reads calendars in the iCalendar format (RFC 5545) in a child process with limits.
 
-A recurrence rule can take hours to expand, so the child process has limits of time and memory.
+A recurrence rule can take hours to expand, so the child process has time and memory limits.
 icalendar and dateutil are loaded only in the child process.
 """
 
@@ -29,13 +29,14 @@ _MAX_EVENTS = 1_000
 _MAX_TITLE_LENGTH = 200
 #: Processor time and memory of the child process, and the time limit of the whole call.
 _MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
-#: Calendars that each process reads at the same time, and the time limit for waiting.
+#: Slots for the calendars that each process reads at the same time, the time limit for waiting for
+#: a slot, and the delay before a retry.
 _SLOTS, _SLOT_TIMEOUT_SECONDS, _RETRY_AFTER_SECONDS = BoundedSemaphore(2), 20.0, 5
 _ROOT = Path(__file__).parents[4]
 _DAY = timedelta(days=1)
-#: Maximum time for which an event is followed before and after the period.
+#: Maximum time before and after the period for which occurrences are computed.
 _MAX_LENGTH = timedelta(days=400)
-#: Events that repeat more often than daily are not absences.
+#: Supported frequencies. Events that repeat more often than daily are not absences.
 _FREQUENCIES = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
 _ZONE = re.compile(rb"(?ims)^BEGIN:VTIMEZONE\s*\n.*?^END:VTIMEZONE\s*?\n")
 _ZONE_NAME = re.compile(rb"(?im)^TZID[^:\n]*:(.*)")
@@ -63,10 +64,10 @@ def read_calendar(
 ) -> CalendarContent:
     """Return the events of a calendar in a period, except canceled events.
 
-    All-day events and events without a time zone are in `time_zone`. Events that are shorter than
-    `min_length` are left out. Without `includes_free`, events that are marked as free are left out.
-    Raise InvalidError for the field `content` if the calendar cannot be read, or OverloadedError if
-    too many calendars are read at the same time.
+    All-day events and events without a time zone are interpreted in `time_zone`. Events that are
+    shorter than `min_length` are left out. Without `includes_free`, events that are marked as free
+    are left out. Raise InvalidError for the field `content` if the calendar cannot be read, or
+    OverloadedError if too many calendars are read at the same time.
     """
     if len(content) > MAX_CALENDAR_BYTES:
         raise _build_error(f"is larger than {MAX_CALENDAR_BYTES:,} bytes")
@@ -143,9 +144,10 @@ def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, An
 
 
 def _parse_calendars(lines: bytes) -> Sequence[Any]:
-    """Return the calendars in a file. Raise ValueError with the problem if it is not valid.
+    """Return the calendars in a file.
 
-    Invalid definitions of time zones with a name of IANA or Windows are not needed.
+    Ignore invalid definitions of time zones that have an IANA or Windows name. Raise ValueError
+    with the problem if the file is invalid.
     """
     from icalendar import Calendar, Component  # noqa: PLC0415 - only in the child process
     from icalendar.timezone import tzp  # noqa: PLC0415 - only in the child process
@@ -239,7 +241,7 @@ def _expand_event(
         source, shift = kinds[sum(at < start for at, _ in later)]
         moved, place_zone = local + shift, zone if _is_day(source) else own_zone
         start = moved.replace(tzinfo=place_zone).astimezone(UTC)
-        # An all-day event ends at midnight, also on a day on which the clocks change.
+        # An all-day event ends at midnight, even on a day on which the clocks change.
         length = source.end - source.start
         end = _to_utc(moved + length, place_zone) if _is_day(source) else start + length
         if start < period.end and max(end, start) > period.start:
@@ -254,14 +256,14 @@ def _list_local_starts(
     `reach` is the maximum time between the start of an occurrence and the period.
     """
     first, reach = _to_local(event.start, zone), min(reach, _MAX_LENGTH)
-    # A day more on both sides, for the differences between local times.
+    # The range includes another day on both sides to allow for differences between local times.
     lowest = _to_local(period.start, zone) - reach - _DAY
     highest = _to_local(period.end, zone) + reach + _DAY
     if not event.rrules:
         yield first
     for each in event.rrules:
         rule = _parse_rule(each, first, zone, lowest)
-        # Searching a series that has ended would take as long as searching one that has not.
+        # Searching an ended series would take as long as searching a series that continues.
         for local in rule.xafter(lowest, inc=True) if rule else ():
             if local > highest:
                 break
@@ -291,7 +293,7 @@ def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo, lowest: datetime
 
 
 def _to_utc(value: date, zone: tzinfo) -> datetime:
-    """Return a time in UTC; times without a zone, and the starts of days, are in `zone`."""
+    """Convert a time to UTC; dates and times without a zone are interpreted in `zone`."""
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
@@ -301,7 +303,7 @@ def _to_local(value: date, zone: tzinfo) -> datetime:
 
 
 def limit_process() -> None:
-    """Limit processor time and memory, except if the system has lower or no such limits."""
+    """Limit processor time and memory, unless the system has lower limits or lacks limits."""
     limits = {resource.RLIMIT_CPU: _MAX_CPU_SECONDS, resource.RLIMIT_AS: _MAX_MEMORY_BYTES}
     for which, limit in limits.items():
         with suppress(ValueError, OSError):

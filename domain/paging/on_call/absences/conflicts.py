@@ -28,9 +28,9 @@ from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import ProjectOrGroup, Viewer
 from models import OnCallConflictNotice
 
-#: Length of the future period with conflicts on pages and in the API.
+#: Length of the future period for which pages and the API show conflicts.
 _SHOWN_PERIOD = timedelta(days=56)
-#: Time before a conflict from which notices are sent, and time of the reminder.
+#: Time before a conflict at which notices are first sent, and at which the reminder is sent.
 _NOTICE_PERIOD, _REMINDER_PERIOD = timedelta(days=14), timedelta(days=1)
 #: Past period that is searched for the start of a current conflict.
 _LOOKBACK = timedelta(days=14)
@@ -41,7 +41,7 @@ _MAX_MAINTAINERS = 50
 def list_conflicts(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: OffsetQuery
 ) -> ListPage[OnCallConflict]:
-    """List the conflicts of shifts and absences in the next eight weeks."""
+    """List the conflicts between shifts and absences in the next eight weeks."""
     schedule = get_schedule_row(work, holder, schedule_id)
     return query.build_page(find_conflicts(work, [schedule.id]))
 
@@ -53,7 +53,7 @@ def find_conflicts(
     within: timedelta = _SHOWN_PERIOD,
     user_ids: Collection[int] | None = None,
 ) -> tuple[OnCallConflict, ...]:
-    """Return the conflicts in schedules from now on, by default of all users."""
+    """Return the current and future conflicts in schedules, by default for all users."""
     session, now, until = work.session, work.now, work.now + within
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     period = Period(today - _LOOKBACK, until)
@@ -113,7 +113,7 @@ def queue_conflict_notices(work: UnitOfWork, commit_batch: Callable[[], None]) -
     for each in found:
         by_schedule[each.schedule_id].append(each)
     for row in rows:
-        # A solved conflict is reported again if it returns.
+        # A resolved conflict is reported again if it recurs.
         if not any(_is_notice_about(row, each) for each in by_schedule[row.schedule_id]):
             session.delete(row)
     count = 0
@@ -147,7 +147,7 @@ def _notify_of_conflicts(
             work.session.add(row)
         elif is_soon and row.reminded_at is None:
             soon.append(each)
-        # A part that is solved now is a new conflict if it returns.
+        # A part that is resolved now counts as a new conflict if it recurs.
         row.ends_at = each.ends_at
         row.reminded_at = row.reminded_at or (now if is_soon else None)
     work.session.flush()

@@ -1,6 +1,6 @@
 """Imported calendars: reads their URLs in the worker, and stores their absences and holidays.
 
-If a calendar cannot be read, its known absences and holidays stay.
+If a calendar cannot be read, its known absences and holidays are kept.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from domain.paging.on_call.absences.calendar_files import CalendarContent, read_
 from domain.paging.on_call.schedule_values import Period
 from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
 
-#: Shorter events of a calendar are meetings, not absences.
+#: Minimum length of an absence. Shorter events in a calendar are considered meetings.
 MIN_ABSENCE_LENGTH = timedelta(hours=4)
 #: Periods that are read from a URL, and from a file, which is read only once.
 _URL_PERIOD, FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
@@ -65,11 +65,11 @@ def refresh_next_calendar(
     row_id, is_of_user = row.id, row.user_id is not None
     zone, url_ciphertext = _find_time_zone(row, session=session), row.url_ciphertext or ""
     headers, problem = _build_headers(row, now), ""
-    release_locks(session)  # the other server may be slow
+    release_locks(session)  # The other server may be slow.
     fetched, content = None, None
     try:
         fetched = fetch(parse_outgoing_url(keyring.decrypt(url_ciphertext)), headers)
-        # A response to an unconditional request has a content.
+        # A response to an unconditional request has content.
         if fetched.status != _NOT_MODIFIED or not headers:
             problem, until = describe_status_problem(fetched.status) or "", now + _URL_PERIOD
             if not problem:
@@ -128,7 +128,7 @@ def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalenda
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    # A single statement, since SQLite does not lock rows that it reads.
+    # This is a single statement, since SQLite does not lock rows that it reads.
     claimed = update_rows(table).where(table.id == first.scalar_subquery())
     row: OnCallImportedCalendar | None = session.scalar(
         claimed.values(next_refresh_at=now + _CLAIM_LIFETIME).returning(table)
@@ -174,7 +174,7 @@ def _store_response(
 def read_events(
     content: bytes, time_zone: str, until: datetime, *, is_of_user: bool, now: datetime
 ) -> CalendarContent:
-    """Return the absences of a user, or the holidays of a schedule, from yesterday.
+    """Return the absences of a user or the holidays of a schedule, starting with yesterday.
 
     Raise InvalidError for the field `content` if the calendar cannot be read.
     """
@@ -196,7 +196,7 @@ def store_calendar_events(
     session: Session,
     now: datetime,
 ) -> None:
-    """Replace the absences or holidays of a calendar. Unchanged rows stay."""
+    """Replace the absences or holidays of a calendar. Unchanged rows are kept."""
     row.time_zone = time_zone
     table: type[Any] = OnCallAbsence if row.user_id else OnCallHoliday
     more = {"user_id": row.user_id, "created_at": now, "note": ""} if row.user_id else {}

@@ -40,7 +40,7 @@ class OnCallAbsence(Resource):
 
 
 class NewAbsence(Body):
-    """A new absence."""
+    """Request body that creates an absence."""
 
     starts_at: RequestTime
     ends_at: RequestTime
