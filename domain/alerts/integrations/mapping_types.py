@@ -17,6 +17,7 @@ from domain.alerts.reading.mapping_rules import (
     serialize_mapping_rules,
 )
 from domain.alerts.recognition.fields import Confidence
+from domain.alerts.recognition.proposal import RULE_QUESTION
 from domain.core.database.paging import MAX_ID
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
@@ -24,8 +25,6 @@ _MAX_PATH_LENGTH = 100
 _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve."
 )
-#: Name of the question about the rule that resolves alerts. Other questions are named after fields.
-RULE_QUESTION = "resolved_when"
 _VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.

@@ -11,7 +11,7 @@ from domain.alerts.integrations.mapping_questions import answer_questions
 from domain.alerts.integrations.mapping_types import MappingQuestion, SamplePreview
 from domain.alerts.integrations.samples import MessageTexts, Sample, parse_messages
 from domain.alerts.reading.text import format_canonical_json
-from domain.alerts.recognition.tools import Proposal, propose_mapping
+from domain.alerts.recognition.tools import Proposal
 
 _GUESSED_RULE = (
     "The rule for recoveries is a guess. If the tool sends other recoveries or none, users have to "
@@ -52,7 +52,7 @@ def recognize_messages(
     the questions. Raise InvalidError, which names the message.
     """
     sample, messages = parse_messages(texts, nesting_limit=reading.nesting_limit)
-    proposal, questions = answer_questions(propose_mapping(messages), messages, answers or {})
+    proposal, questions = answer_questions(messages, answers or {})
     parser = MessageParser(
         format=proposal.format, mapping=proposal.mapping, now=now, reading=reading
     )

@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.integrations.mapping_questions import QUESTION_NAMES, find_question_name
-from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import PAYLOADS, connect
@@ -129,14 +126,3 @@ def test_the_api_applies_answers_and_names_unknown_parameters(gatebell: LiveGate
     assert [(each["source"], each["confidence"]) for each in chosen] == [("unit", "sure")]
     new = {name: found[name] for name in ("type", "sample", "mapping", "rules")}
     assert worker.post("", name="Press", **new).status_code == 201
-
-
-def test_each_question_about_an_unknown_tool_has_a_known_subject() -> None:
-    others = ("a secret?", "exactly one problem", "Is end_time", "shows whether the alert is over")
-    for file in sorted((PAYLOADS / "unknown").glob("*.json")):
-        messages = json.loads(file.read_text(encoding="utf-8"))
-        firing = messages["firing"]
-        message = firing[0] if isinstance(firing, list) else firing
-        for text in propose_mapping(Messages(firing=message)).questions:
-            is_other = any(each in text for each in others)
-            assert (find_question_name(text) in QUESTION_NAMES) is not is_other, text
