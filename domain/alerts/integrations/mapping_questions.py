@@ -45,7 +45,7 @@ def answer_questions(
         if current and question.name and options.is_changed(name):
             continue
         answers = options.list_answers(question)
-        if current:
+        if current and name != RULE_QUESTION:
             answers.pop(KEEP, None)  # This answer would not be saved.
         answer = given.get(name) if given.get(name) in answers else None
         mapping = answers[answer][1] if answer else mapping
@@ -82,7 +82,7 @@ class _Options:
 
     def _get_part(self, mapping: FieldMapping, name: str) -> object:
         if name == RULE_QUESTION:
-            return mapping.rules.resolved_when
+            return mapping.rules.resolved_when, mapping.rules.is_guess
         if name == AlertField.SEVERITY:
             return mapping.rules.severity_words.get(self._severity_word)
         return mapping.sources.get(AlertField(name))
@@ -103,10 +103,11 @@ class _Options:
                 answers[each.value] = (label, self.mapping.with_rules(severity_words=words))
             return answers
         if name == RULE_QUESTION:
-            none = self.mapping.with_rules(resolved_when=(), dropped_when=())
-            answers = {"none": ("No, the tool sends no recoveries", none)}
-            answers = answers if rules.resolved_when else {}
-        elif name is not None:
+            confirmed = self.mapping.with_rules(is_guess=False)
+            none = confirmed.with_rules(resolved_when=(), dropped_when=())
+            answers = {KEEP: ("Yes", confirmed), "none": ("No, the tool sends no recoveries", none)}
+            return answers if rules.resolved_when else {}
+        if name is not None:
             answers = dict(self._list_values(AlertField(name), question.candidates))
         keep = "Yes" if question.is_confirmation else "None of these"
         return {KEEP: (keep, self.mapping), **answers} if answers else {}

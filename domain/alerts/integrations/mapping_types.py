@@ -17,7 +17,6 @@ from domain.alerts.reading.mapping_rules import (
     serialize_mapping_rules,
 )
 from domain.alerts.recognition.fields import Confidence
-from domain.alerts.recognition.proposal import RULE_QUESTION
 from domain.core.database.paging import MAX_ID
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
@@ -90,6 +89,9 @@ class MappingRulesBody(BaseModel):
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."
+    )
+    is_guess: bool = Field(
+        default=False, description="True if `resolved_when` is a guess that was not confirmed."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
         default=(),
@@ -333,11 +335,6 @@ class MappingQuestion(Resource):
     text: str
     choices: tuple[MappingAnswer, ...]
     answer: str | None = Field(description="Value of the given answer.")
-
-    @property
-    def is_about_guessed_rule(self) -> bool:
-        """True if the question is whether a rule resolves alerts, and has no answer."""
-        return self.name == RULE_QUESTION and self.answer is None
 
 
 class AlertRecognition(SamplePreview):

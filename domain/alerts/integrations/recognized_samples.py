@@ -13,11 +13,6 @@ from domain.alerts.integrations.samples import MessageTexts, Sample, parse_messa
 from domain.alerts.reading.text import format_canonical_json
 from domain.alerts.recognition.tools import Proposal
 
-_GUESSED_RULE = (
-    "The rule for recoveries is a guess. If the tool sends other recoveries or none, users have to "
-    "resolve the alerts."
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition:
@@ -56,13 +51,10 @@ def recognize_messages(
     parser = MessageParser(
         format=proposal.format, mapping=proposal.mapping, now=now, reading=reading
     )
-    preview = parser.preview(messages)
-    if any(each.is_about_guessed_rule for each in questions) and not messages.recovery:
-        preview = preview.model_copy(update={"never_resolves": _GUESSED_RULE})
     return Recognition(
         proposal=proposal,
         questions=questions,
         sample=sample,
-        preview=preview,
+        preview=parser.preview(messages),
         digest=sha256(format_canonical_json([*vars(texts).values()])).hexdigest(),
     )

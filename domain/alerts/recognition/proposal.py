@@ -151,6 +151,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
         resolved_when=(resolution.rule,) if resolution else (),
+        is_guess=_is_unsure(resolution) and messages.recovery is None,
         dropped_when=_propose_drops(messages, resolution),
         joins=joins,
     )
@@ -389,7 +390,7 @@ def _list_questions(
             "these alerts."
         )
         yield Question(name=RULE_QUESTION, text=text)
-    elif resolution is not None and resolution.confidence is Confidence.UNSURE:
+    elif resolution is not None and _is_unsure(resolution):
         text = f"Is the alert over if {_shorten_rule(resolution.rule)}?"
         if messages.recovery is None:
             text += " Paste the message about the recovery to check it."
@@ -403,6 +404,10 @@ def _list_questions(
         )
         yield Question(name=AlertField.END_TIME.value, text=text)
     yield from _ask_about_identity(messages, identity, found)
+
+
+def _is_unsure(part: FoundLeaf | Resolution | None) -> bool:
+    return part is not None and part.confidence is Confidence.UNSURE
 
 
 def _shorten_rule(rule: PayloadCondition) -> str:
