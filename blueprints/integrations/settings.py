@@ -60,9 +60,8 @@ class _MappingEditor:
     @property
     def questions(self) -> Sequence[MappingQuestion]:
         """Questions about the mapping that have not been answered."""
-        if self.draft is None:
-            return ()
-        return answer_questions(self.draft.messages, {}, self.draft.mapping)[1]
+        draft = self.draft
+        return answer_questions(draft.messages, {}, draft.mapping)[1] if draft else ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])

@@ -59,7 +59,7 @@ def answer_questions(
     findings = (
         *(each for each in proposal.findings if (each.field, each.source) in sources),
         *(
-            Finding(field=field, source=source, confidence=Confidence.SURE, reason="you chose it")
+            Finding(field, source, Confidence.SURE, "you chose it")
             for field, source in mapping.sources.items()
             if source != proposed.sources[field]
         ),
@@ -77,8 +77,7 @@ class _Options:
 
     def is_changed(self, name: str) -> bool:
         """Return whether the part of the mapping that a question is about is not as proposed."""
-        one, other = (self._get_part(each, name) for each in (self.mapping, self.proposed))
-        return one != other
+        return self._get_part(self.mapping, name) != self._get_part(self.proposed, name)
 
     def _get_part(self, mapping: FieldMapping, name: str) -> object:
         if name == RULE_QUESTION:

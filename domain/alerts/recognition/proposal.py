@@ -57,7 +57,7 @@ from domain.alerts.recognition.states import (
 from domain.core.word_lists import join_words
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """A part of a proposal, with its confidence and reason."""
 
@@ -148,10 +148,11 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     if added is not None:
         joins[AlertField.TITLE.value] = ValueJoin((added.path,))
     severity = found.get(AlertField.SEVERITY)
+    is_unsure = resolution is not None and resolution.confidence is Confidence.UNSURE
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
         resolved_when=(resolution.rule,) if resolution else (),
-        is_guess=_is_unsure(resolution) and messages.recovery is None,
+        is_guess=is_unsure and messages.recovery is None,
         dropped_when=_propose_drops(messages, resolution),
         joins=joins,
     )
@@ -360,16 +361,9 @@ def _list_findings(
     parts = {**found, AlertField.FINGERPRINT: identity}
     for field, source in mapping.sources.items():
         if part := parts.get(field):
-            yield Finding(
-                field=field, source=source, confidence=part.confidence, reason=part.reason
-            )
+            yield Finding(field, source, part.confidence, part.reason)
     if resolution is not None:
-        yield Finding(
-            field=None,
-            source=resolution.rule.sentence,
-            confidence=resolution.confidence,
-            reason=resolution.reason,
-        )
+        yield Finding(None, resolution.rule.sentence, resolution.confidence, resolution.reason)
 
 
 def _list_questions(
@@ -390,7 +384,7 @@ def _list_questions(
             "these alerts."
         )
         yield Question(name=RULE_QUESTION, text=text)
-    elif resolution is not None and _is_unsure(resolution):
+    elif resolution is not None and resolution.confidence is Confidence.UNSURE:
         text = f"Is the alert over if {_shorten_rule(resolution.rule)}?"
         if messages.recovery is None:
             text += " Paste the message about the recovery to check it."
@@ -402,12 +396,8 @@ def _list_questions(
             "Is end_time the end of the problem? It has a value although the problem is not over, "
             "so it can resolve alerts immediately."
         )
-        yield Question(name=AlertField.END_TIME.value, text=text)
+        yield Question(name=AlertField.END_TIME, text=text)
     yield from _ask_about_identity(messages, identity, found)
-
-
-def _is_unsure(part: FoundLeaf | Resolution | None) -> bool:
-    return part is not None and part.confidence is Confidence.UNSURE
 
 
 def _shorten_rule(rule: PayloadCondition) -> str:
@@ -427,7 +417,7 @@ def _ask_about_fields(
         text = f"Is {format_excerpt(shown)} a good title?"
         yield ask(AlertField.TITLE, text, is_confirmation=True)
     if severity is not None and (asked := _ask_about_severity(messages, severity)):
-        yield Question(name=AlertField.SEVERITY.value, text=asked)
+        yield Question(name=AlertField.SEVERITY, text=asked)
     host = found.get(AlertField.HOSTS)
     is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
     if host is not None and host.confidence is Confidence.UNSURE:
@@ -475,19 +465,18 @@ def _ask_for_value(
     is_confirmation: bool = False,
 ) -> Question:
     """Return a question with the values that may fit a field, or else with other short texts."""
-    # A part of the title can be the better title, but the title is not the host.
-    kinds = {field, AlertField.TITLE} if field is AlertField.HOSTS else {field}
-    taken = {found[each].leaf.path for each in kinds if each in found}
-    stable = [leaf for leaf in messages.stable_leaves if not leaf.is_about_other]
+    taken = {found[each].leaf.path for each in (field, AlertField.TITLE) if each in found}
+    stable = [leaf for leaf in messages.stable_leaves if leaf.path not in taken]
+    stable = [leaf for leaf in stable if not leaf.is_about_other]
     leaves: list[Leaf] = []
     if field is AlertField.FINGERPRINT:
-        leaves = [*list_subject_leaves(stable), *filter(is_object, stable)]
+        leaves += list_subject_leaves(stable)
     else:
         for _ in range(_MAX_CANDIDATES):
             known = {*taken, *(leaf.path for leaf in leaves)}
-            if best := find_field(field, messages.leaves, known):
-                leaves.append(best.leaf)
-    if field is AlertField.HOSTS:
+            best = find_field(field, messages.leaves, known)
+            leaves += [best.leaf] if best else []
+    if field is not AlertField.TITLE:
         leaves += [leaf for leaf in stable if is_object(leaf) or is_host_name(leaf)]
     texts = (
         leaf
@@ -496,9 +485,8 @@ def _ask_for_value(
         and not (leaf.is_time or leaf.is_link or find_state(leaf.value))
         and (field is AlertField.TITLE or len(leaf.text.split()) <= _MAX_NAME_WORDS)
     )
-    candidates = [leaf for leaf in leaves or texts if leaf.path not in taken]
     return Question(
-        name=field.value, text=text, is_confirmation=is_confirmation, candidates=(*candidates,)
+        name=field, text=text, is_confirmation=is_confirmation, candidates=tuple(leaves or texts)
     )
 
 
