@@ -28,7 +28,6 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
-from domain.alerts.integrations.mapping_questions import QUESTION_NAMES
 from domain.alerts.integrations.samples import (
     ConditionChoice,
     MappingChoices,
@@ -38,6 +37,7 @@ from domain.alerts.integrations.samples import (
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
+from domain.alerts.recognition.proposal import QUESTION_NAMES
 from domain.alerts.recognition.tools import Proposal
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError

@@ -15,7 +15,7 @@ from domain.alerts.integrations.mapping_preview import (
     MessageParser,
     preview_deliveries,
 )
-from domain.alerts.integrations.mapping_questions import answer_draft
+from domain.alerts.integrations.mapping_questions import answer_questions
 from domain.alerts.integrations.mapping_types import MappingQuestion, RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
@@ -60,7 +60,8 @@ class _MappingEditor:
     @property
     def questions(self) -> Sequence[MappingQuestion]:
         """Questions about the mapping that have not been answered."""
-        return answer_draft(self.draft, {})[1] if self.draft else ()
+        draft = self.draft
+        return answer_questions(draft.messages, {}, draft.mapping)[1] if draft else ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -152,7 +153,8 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
     )
     if draft is None or draft.is_new_sample:
         return draft
-    return replace(draft, mapping=answer_draft(draft, form.answers)[0])
+    answered, _ = answer_questions(draft.messages, form.answers, draft.mapping)
+    return replace(draft, mapping=answered.mapping)
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:

@@ -266,7 +266,9 @@ def _build_mapping_draft(
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
-    return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
+    return replace(
+        integration.mapping.rules, resolved_when=(), is_guess=False, dropped_when=(), joins={}
+    )
 
 
 def _store_proposal(

@@ -40,6 +40,10 @@ _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
     "when an alert is resolved. The alerts stay open until a user resolves them."
 )
+_GUESSED_RULE = (
+    "The rule for recoveries is a guess. If the tool sends other recoveries or none, users have to "
+    "resolve the alerts."
+)
 _NO_GROUPING = (
     "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "
     "payload is turned off. Choose a field for the fingerprint."
@@ -68,7 +72,7 @@ def explain_missing_resolution(
         return _NO_RESOLUTION
     if not _has_fingerprint_field(mapping, sample) and not reading.automatic_fingerprint:
         return _NO_GROUPING
-    return None
+    return _GUESSED_RULE if mapping.rules.is_guess else None
 
 
 def _is_own_format(sample: Mapping[str, object]) -> bool:

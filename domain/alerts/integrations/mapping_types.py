@@ -24,8 +24,6 @@ _MAX_PATH_LENGTH = 100
 _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve."
 )
-#: Name of the question about the rule that resolves alerts. Other questions are named after fields.
-RULE_QUESTION = "resolved_when"
 _VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.
@@ -91,6 +89,9 @@ class MappingRulesBody(BaseModel):
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."
+    )
+    is_guess: bool = Field(
+        default=False, description="True if `resolved_when` is a guess that was not confirmed."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
         default=(),
@@ -334,11 +335,6 @@ class MappingQuestion(Resource):
     text: str
     choices: tuple[MappingAnswer, ...]
     answer: str | None = Field(description="Value of the given answer.")
-
-    @property
-    def is_about_guessed_rule(self) -> bool:
-        """True if the question is whether a rule resolves alerts, and has no answer."""
-        return self.name == RULE_QUESTION and self.answer is None
 
 
 class AlertRecognition(SamplePreview):

@@ -11,12 +11,7 @@ from domain.alerts.integrations.mapping_questions import answer_questions
 from domain.alerts.integrations.mapping_types import MappingQuestion, SamplePreview
 from domain.alerts.integrations.samples import MessageTexts, Sample, parse_messages
 from domain.alerts.reading.text import format_canonical_json
-from domain.alerts.recognition.tools import Proposal, propose_mapping
-
-_GUESSED_RULE = (
-    "The rule for recoveries is a guess. If the tool sends other recoveries or none, users have to "
-    "resolve the alerts."
-)
+from domain.alerts.recognition.tools import Proposal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +47,14 @@ def recognize_messages(
     the questions. Raise InvalidError, which names the message.
     """
     sample, messages = parse_messages(texts, nesting_limit=reading.nesting_limit)
-    proposal, questions = answer_questions(propose_mapping(messages), messages, answers or {})
+    proposal, questions = answer_questions(messages, answers or {})
     parser = MessageParser(
         format=proposal.format, mapping=proposal.mapping, now=now, reading=reading
     )
-    preview = parser.preview(messages)
-    if any(each.is_about_guessed_rule for each in questions) and not messages.recovery:
-        preview = preview.model_copy(update={"never_resolves": _GUESSED_RULE})
     return Recognition(
         proposal=proposal,
         questions=questions,
         sample=sample,
-        preview=preview,
+        preview=parser.preview(messages),
         digest=sha256(format_canonical_json([*vars(texts).values()])).hexdigest(),
     )

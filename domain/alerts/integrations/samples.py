@@ -346,9 +346,10 @@ def parse_mapping_choices(
     paths = (*(value.path for value in sample.values), *saved.all_paths, *others)
     offered = frozenset(map(serialize_path, paths))
     rules = parse_rule_choices(chosen.rules, offered=offered)
+    is_guess = saved.rules.is_guess and rules.resolved_when == saved.rules.resolved_when
     return FieldMapping(
         _parse_chosen_paths(chosen.paths, offered),
-        replace(rules, severity_words=saved.rules.severity_words),
+        replace(rules, severity_words=saved.rules.severity_words, is_guess=is_guess),
     )
 
 
@@ -418,8 +419,8 @@ class MappingDraft:
 
     @property
     def digest(self) -> str:
-        """SHA-256 hash of the mapping without its severity words."""
-        stored = self.mapping.with_rules(severity_words={}).stored
+        """SHA-256 hash of the mapping, except for severity words and confirmations."""
+        stored = self.mapping.with_rules(severity_words={}, is_guess=False).stored
         return sha256(format_canonical_json(stored)).hexdigest()
 
     @property

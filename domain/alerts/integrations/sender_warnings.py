@@ -378,7 +378,9 @@ def _propose_mappings(
         conditions = dict.fromkeys((*current.rules.resolved_when, *rules.resolved_when))
         resolved = tuple(conditions)[:MAX_RULES_PER_KIND]
         ends = {each: guessed.paths[each] for each in guessed.paths if each == "end_time"}
-        base = FieldMapping({**ends, **base.paths}, replace(base.rules, resolved_when=resolved))
+        base = FieldMapping({**ends, **base.paths}, base.rules).with_rules(
+            resolved_when=resolved, is_guess=rules.is_guess
+        )
         yield base
     yield _add_host(base, related)
     name = AlertField.FINGERPRINT

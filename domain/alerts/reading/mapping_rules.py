@@ -108,6 +108,8 @@ class MappingRules:
     #: Rules that resolve the alert if any of them matches. Without rules, an end time resolves the
     #: alert.
     resolved_when: tuple[PayloadCondition, ...] = ()
+    #: True if `resolved_when` is a guess that no user has confirmed.
+    is_guess: bool = False
     #: Rules that drop the item if any of them matches, so that it does not become an alert.
     dropped_when: tuple[PayloadCondition, ...] = ()
     #: Appended values, by the name of the field.
@@ -247,6 +249,7 @@ def parse_mapping_rules(stored: object) -> MappingRules:
     return MappingRules(
         severity_words=validate_severity_words(words, field="severity_words"),
         resolved_when=_parse_conditions(stored.get("resolved_when", []), "resolved_when"),
+        is_guess=stored.get("is_guess") is True,
         dropped_when=_parse_conditions(stored.get("dropped_when", []), "dropped_when"),
         joins={name: _parse_join(given) for name, given in joins.items()},
         **{name: validate_label_names(stored.get(name, []), field=name) for name in LABEL_FIELDS},
@@ -255,7 +258,7 @@ def parse_mapping_rules(stored: object) -> MappingRules:
 
 #: Names of the rule fields that contain labels.
 LABEL_FIELDS = ("environment_labels", "service_labels")
-_RULE_KEYS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_FIELDS}
+_RULE_KEYS = {"severity_words", "resolved_when", "is_guess", "dropped_when", "joins", *LABEL_FIELDS}
 
 
 def _parse_conditions(stored: object, name: str) -> tuple[PayloadCondition, ...]:
@@ -281,6 +284,7 @@ def serialize_mapping_rules(rules: MappingRules) -> dict[str, object]:
     written = {
         "severity_words": {word: each.value for word, each in rules.severity_words.items()},
         "resolved_when": list(map(_serialize_condition, rules.resolved_when)),
+        "is_guess": rules.is_guess,
         "dropped_when": list(map(_serialize_condition, rules.dropped_when)),
         "joins": {
             name: {"paths": [list(path) for path in join.paths], "separator": join.separator}

@@ -215,7 +215,7 @@ def _find_alert_id(
         is_path = leaf.is_resource_path and leaf.own_words == ("name",)
         qualifiers = set(leaf.words) - _ID_WORDS - {"url", "name" * is_path}
         own = set(leaf.own_words)
-        is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.has_evidence)
+        is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.others)
         is_id = bool(own & _ID_WORDS) or leaf.is_uuid or is_path
         if not (is_id or is_link) or qualifiers & (_RULE_WORDS - _ALERT_WORDS | _OBJECT_WORDS):
             continue
@@ -224,13 +224,13 @@ def _find_alert_id(
             # An incident is more specific than the alert that opens it, which may be a rule.
             is_general = 0.25 * bool({"alert", "alarm"} & own)
             found.append((leaf.depth + 0.5 * is_link + is_general, leaf))
-        elif messages.has_evidence and qualifiers <= _OCCURRENCE_WORDS and _looks_random(leaf):
+        elif messages.others and qualifiers <= _OCCURRENCE_WORDS and _looks_random(leaf):
             found.append((leaf.depth + 2, leaf))
     if not found:
         return None
     leaf = min(found, key=lambda each: each[0])[1]
     reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
-    if messages.has_evidence:
+    if messages.others:
         reason += " and is the same in all messages"
     # Some tools number alert rules or messages like this.
     is_numbered = leaf.words == ("id",) or bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
@@ -239,7 +239,7 @@ def _find_alert_id(
     joined = _list_joined(leaf, stable, messages, host)
     # The recovery of an alert with a generated identifier may not contain the host.
     is_alone = not (joined and _looks_random(leaf))
-    if is_of_message if messages.has_evidence else is_of_rule or not is_alone:
+    if is_of_message if messages.others else is_of_rule or not is_alone:
         confidence = Confidence.UNSURE
     paths = (leaf.path, *joined)
     return Identity(paths=paths, confidence=confidence, reason=reason)
@@ -250,14 +250,14 @@ def _list_joined(
 ) -> Sequence[PayloadPath]:
     """Return the paths of the objects to join with an identifier that may belong to a rule."""
     is_alert = bool({"alert", "alarm"} & set(leaf.words[-2:]))
-    if not (messages.has_evidence or is_alert):
+    if not (messages.others or is_alert):
         return ()
     hosts = [each for each in stable if each.path == host]
     if _looks_random(leaf):
         # A definition of alerts can have a generated identifier, too.
         return [each.path for each in hosts if is_alert]
     named = [each for each in stable if is_object(each) and not each.is_link]
-    objects = _drop_repeated(hosts, named if messages.has_evidence else [])
+    objects = _drop_repeated(hosts, named if messages.others else [])
     return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
@@ -294,14 +294,12 @@ def _find_rule_and_objects(
     # A check that sends several types of alerts may report several problems.
     has_types = any(set(leaf.own_words) in _ALERT_TYPE_KEYS for leaf in messages.leaves)
     is_complete = bool(rule and (objects or (is_alone and not has_types)))
-    evidence = ", which are the same in all messages" if messages.has_evidence else ""
+    evidence = ", which are the same in all messages" if messages.others else ""
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
     is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
     is_plain_id = rule is not None and rule.words == ("id",)
-    is_proven = messages.has_evidence or not (
-        is_in_array or is_plain_id or _may_be_run(rule, objects)
-    )
+    is_proven = messages.others or not (is_in_array or is_plain_id or _may_be_run(rule, objects))
     may_merge_hosts = not (is_alone or specific) and all(
         AREA_WORDS.intersection(leaf.own_words) for leaf in objects
     )
@@ -407,9 +405,9 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     named = find_state(leaf.value)
     has_state = named is not None and split_words(leaf.text)[-1] == named.word
     is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
-    is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
+    is_id = leaf.words == ("id",) and (messages.others or _is_word(leaf))
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
-    is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
+    is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.others)
     costs = (
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),

@@ -33,16 +33,9 @@ class Messages:
         return Messages(firing=self.firing, repeat=self.repeat)
 
     @property
-    def has_evidence(self) -> bool:
-        """True if there is a second message to compare with."""
-        return bool(self.others)
-
-    @property
     def confidence(self) -> Confidence:
         """Confidence in values that are the same in all messages."""
-        if self.recovery is not None:
-            return Confidence.SURE
-        return Confidence.LIKELY
+        return Confidence.LIKELY if self.recovery is None else Confidence.SURE
 
     @cached_property
     def stable_leaves(self) -> Sequence[Leaf]:

@@ -1,7 +1,8 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
@@ -23,7 +24,6 @@ from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
-    NO_NAMES,
     Confidence,
     FoundLeaf,
     find_affected,
@@ -33,16 +33,16 @@ from domain.alerts.recognition.fields import (
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import (
-    AREA_WORDS,
     Identity,
     find_moved_identity,
     find_specific_name,
     identify_item,
     is_object,
+    list_subject_leaves,
     propose_identity,
 )
 from domain.alerts.recognition.key_words import parse_word_set
-from domain.alerts.recognition.leaves import list_leaves
+from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.snapshots import Snapshot, find_snapshot
@@ -57,7 +57,7 @@ from domain.alerts.recognition.states import (
 from domain.core.word_lists import join_words
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """A part of a proposal, with its confidence and reason."""
 
@@ -68,6 +68,25 @@ class Finding:
     reason: str
 
 
+#: Name of the questions about the rule that resolves alerts.
+RULE_QUESTION = "resolved_when"
+#: Names of the questions with known answers.
+QUESTION_NAMES = frozenset({"severity", "fingerprint", "title", "hosts", RULE_QUESTION})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question about a fact that the messages do not contain."""
+
+    #: Name of the field that the answer changes, RULE_QUESTION, or None if there is no answer.
+    name: str | None = None
+    text: str
+    #: True if the answer “yes” keeps the proposal.
+    is_confirmation: bool = False
+    #: Values that may fit the field better, best first.
+    candidates: tuple[Leaf, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class GuessedMapping:
     """A mapping for the messages of an alert."""
@@ -75,21 +94,22 @@ class GuessedMapping:
     mapping: FieldMapping
     #: Parts of the mapping, with reasons. Empty for a known tool.
     findings: tuple[Finding, ...] = ()
-    #: Questions about facts that the messages do not contain, as sentences.
-    questions: tuple[str, ...] = ()
+    #: Questions about facts that the messages do not contain.
+    questions: tuple[Question, ...] = ()
 
 
 #: Minimum number of fields under their own names in a message in the product's format.
 _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
-_WHERE_TO_CHANGE = "under Configure after you add the integration"
 #: Words of things whose name identifies what is affected.
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
-#: Maximum number of values that a question names.
-_MAX_CANDIDATES = 3
+#: Maximum number of values that are proposed for a field in a question.
+_MAX_CANDIDATES = 4
+#: Maximum number of words of a rule that a question names.
+_MAX_SHOWN_WORDS = 4
 #: Words whose severity depends on the other words of the tool's scale.
 _MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
 _RUN_END_WORDS = {"finished", "completed", "ended"}
@@ -128,9 +148,11 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     if added is not None:
         joins[AlertField.TITLE.value] = ValueJoin((added.path,))
     severity = found.get(AlertField.SEVERITY)
+    is_unsure = resolution is not None and resolution.confidence is Confidence.UNSURE
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
         resolved_when=(resolution.rule,) if resolution else (),
+        is_guess=is_unsure and messages.recovery is None,
         dropped_when=_propose_drops(messages, resolution),
         joins=joins,
     )
@@ -141,7 +163,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
         questions=(
             *_list_questions(messages, found, identity, resolution, shown),
-            *([snapshot.question] if snapshot else []),
+            *([Question(text=snapshot.question)] if snapshot else []),
         ),
     )
 
@@ -339,16 +361,9 @@ def _list_findings(
     parts = {**found, AlertField.FINGERPRINT: identity}
     for field, source in mapping.sources.items():
         if part := parts.get(field):
-            yield Finding(
-                field=field, source=source, confidence=part.confidence, reason=part.reason
-            )
+            yield Finding(field, source, part.confidence, part.reason)
     if resolution is not None:
-        yield Finding(
-            field=None,
-            source=resolution.rule.sentence,
-            confidence=resolution.confidence,
-            reason=resolution.reason,
-        )
+        yield Finding(None, resolution.rule.sentence, resolution.confidence, resolution.reason)
 
 
 def _list_questions(
@@ -357,145 +372,157 @@ def _list_questions(
     identity: Identity | None,
     resolution: Resolution | None,
     shown: object,
-) -> Iterator[str]:
+) -> Iterator[Question]:
     """Yield the questions about a proposal. `shown` is the title with its joined values."""
     yield from _ask_about_fields(messages, found, shown)
-    if resolution is not None or AlertField.END_TIME in found:
-        yield from _ask_about_rule(messages, resolution)
-    elif messages.recovery is None:
-        yield (
+    if resolution is None and AlertField.END_TIME not in found:
+        text = (
             "No value shows whether the alert is over. Paste the message that the tool sends when "
             "the problem is over. If the tool sends none, users resolve these alerts."
+            if messages.recovery is None
+            else "No value of the recovery shows that the alert is over, so users have to resolve "
+            "these alerts."
         )
-    else:
-        yield (
-            "No value of the recovery shows that the alert is over. Choose a rule "
-            f"{_WHERE_TO_CHANGE}, or users have to resolve these alerts."
-        )
+        yield Question(name=RULE_QUESTION, text=text)
+    elif resolution is not None and resolution.confidence is Confidence.UNSURE:
+        text = f"Is the alert over if {_shorten_rule(resolution.rule)}?"
+        if messages.recovery is None:
+            text += " Paste the message about the recovery to check it."
+        yield Question(name=RULE_QUESTION, text=text, is_confirmation=True)
     # Without a rule, a value under the product's own name ends the alert.
     end = parse_end_time(messages.firing.get(AlertField.END_TIME), name="")
     if resolution is None and (end.time or end.warning):
-        yield (
+        text = (
             "Is end_time the end of the problem? It has a value although the problem is not over, "
-            f"so it can resolve alerts immediately. Choose another end time {_WHERE_TO_CHANGE}."
+            "so it can resolve alerts immediately."
         )
-    yield from _ask_about_identity(messages, identity, found.get(AlertField.TITLE))
+        yield Question(name=AlertField.END_TIME, text=text)
+    yield from _ask_about_identity(messages, identity, found)
+
+
+def _shorten_rule(rule: PayloadCondition) -> str:
+    words = rule.words[:_MAX_SHOWN_WORDS]
+    more = " …" if len(rule.words) > len(words) else ""
+    return f"{replace(rule, words=words).sentence}{more}"
 
 
 def _ask_about_fields(
     messages: Messages, found: Mapping[AlertField, FoundLeaf], shown: object
-) -> Iterator[str]:
+) -> Iterator[Question]:
     title, severity = found.get(AlertField.TITLE), found.get(AlertField.SEVERITY)
+    ask = partial(_ask_for_value, messages, found)
     if title is None:
-        yield f"No field looks like a title. Choose one {_WHERE_TO_CHANGE}."
+        yield ask(AlertField.TITLE, "No field looks like a title.")
     elif title.confidence is Confidence.UNSURE:
-        excerpt = format_excerpt(shown)
-        yield f"Is {excerpt} a good title? Otherwise, choose another one {_WHERE_TO_CHANGE}."
-    if severity is not None:
-        yield from _ask_about_severity(messages, severity)
-    yield from _ask_about_host(messages, found)
+        text = f"Is {format_excerpt(shown)} a good title?"
+        yield ask(AlertField.TITLE, text, is_confirmation=True)
+    if severity is not None and (asked := _ask_about_severity(messages, severity)):
+        yield Question(name=AlertField.SEVERITY, text=asked)
+    host = found.get(AlertField.HOSTS)
+    is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
+    if host is not None and host.confidence is Confidence.UNSURE:
+        text = f"Is {format_excerpt(host.leaf.value)} the affected host or object?"
+        yield ask(AlertField.HOSTS, text, is_confirmation=True)
+    elif host is None and AlertField.SERVICE not in found and not is_named:
+        yield ask(AlertField.HOSTS, "No value is clearly the affected host or service.")
     for leaf in messages.leaves:
         own = set(leaf.own_words)
         if leaf.text and (own & _SECRET_WORDS or (own & {"private", "api"} and "key" in own)):
-            yield f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
+            text = (
+                f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
+            )
+            yield Question(text=text)
 
 
-def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> Iterator[str]:
+def _ask_about_severity(messages: Messages, severity: FoundLeaf) -> str | None:
+    """Return the question about an unsure severity word, or None."""
     path, value = severity.leaf.path, severity.leaf.value
     given = [find_value(each, path) for each in (messages.firing, *messages.others)]
     words = (normalize_word(each) for each in given if isinstance(each, str | int))
     quoted = join_words(dict.fromkeys(f"“{word}”" for word in words if is_rule_word(word)))
     if normalize_word(value).isdecimal():
-        yield (
+        return (
             f"How severe is {quoted}? On some scales 1 is the highest number, and on others the "
-            f"lowest. Other numbers of {format_path(path)} are critical until you add a severity "
-            f"for each of them {_WHERE_TO_CHANGE}."
+            f"lowest. Other numbers of {format_path(path)} are critical until you add severity "
+            "words for them."
         )
-    elif severity.confidence is Confidence.UNSURE:
-        yield (
-            f"How severe is “{value}”? Tools use different scales for {format_path(path)}. Check "
-            f"the severity words, or change them {_WHERE_TO_CHANGE}."
-        )
-    elif (word := normalize_word(value)) in _MIDDLE_SEVERITIES:
-        yield (
+    if severity.confidence is Confidence.UNSURE:
+        return f"How severe is “{value}”? Tools use different scales for {format_path(path)}."
+    if (word := normalize_word(value)) in _MIDDLE_SEVERITIES:
+        return (
             f"How severe is “{value}”? It opens alerts with {propose_word_severity(word)} "
-            "severity. Some tools use it for more severe problems. Check the severity words, or "
-            f"change them {_WHERE_TO_CHANGE}."
+            "severity. Some tools use it for more severe problems."
         )
+    return None
 
 
-def _list_candidates(messages: Messages, title: FoundLeaf | None) -> str:
-    """Return the values that may name the host as part of a sentence, or an empty text."""
-    others = {*NO_NAMES, title.leaf.text.casefold() if title else "", ""}
-    leaves = [leaf for leaf in messages.stable_leaves if leaf.text.casefold() not in others]
-    leaves = [leaf for leaf in leaves if not (leaf.is_about_other or leaf.thing in AREA_WORDS)]
-    hosts = [leaf for leaf in leaves if is_host_name(leaf)]
-    found = {leaf.text: leaf for leaf in [*filter(is_object, leaves), *hosts]}
-    names = [f"{format_path(leaf.path)} ({format_excerpt(leaf.text)})" for leaf in found.values()]
-    return f"for example {join_words(names[:_MAX_CANDIDATES], 'or')}, " if names else ""
-
-
-def _ask_about_host(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
-    """Ask for the affected object, unless the title is the name of a check."""
-    host, title = found.get(AlertField.HOSTS), found.get(AlertField.TITLE)
-    if host is not None and host.confidence is Confidence.UNSURE:
-        excerpt = format_excerpt(host.leaf.value)
-        yield (
-            f"Is {excerpt} the affected host or object? Otherwise, choose another value for the "
-            f"host {_WHERE_TO_CHANGE}."
-        )
-    is_named = title is not None and title.leaf.thing in _CHECKED_THINGS
-    if host is None and AlertField.SERVICE not in found and not is_named:
-        which = _list_candidates(messages, title)
-        yield (
-            f"No value is clearly the affected host or service. If one is, {which}choose it "
-            f"{_WHERE_TO_CHANGE}."
-        )
-
-
-def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterator[str]:
-    if resolution is None or resolution.confidence is not Confidence.UNSURE:
-        return
-    other_way = (
-        "Paste the message about the recovery to check it."
-        if messages.recovery is None
-        else f"Otherwise, change this rule {_WHERE_TO_CHANGE}."
+def _ask_for_value(
+    messages: Messages,
+    found: Mapping[AlertField, FoundLeaf],
+    field: AlertField,
+    text: str,
+    *,
+    is_confirmation: bool = False,
+) -> Question:
+    """Return a question with the values that may fit a field, or else with other short texts."""
+    taken = {found[each].leaf.path for each in (field, AlertField.TITLE) if each in found}
+    stable = [leaf for leaf in messages.stable_leaves if leaf.path not in taken]
+    stable = [leaf for leaf in stable if not leaf.is_about_other]
+    leaves: list[Leaf] = []
+    if field is AlertField.FINGERPRINT:
+        leaves += list_subject_leaves(stable)
+    else:
+        for _ in range(_MAX_CANDIDATES):
+            known = {*taken, *(leaf.path for leaf in leaves)}
+            best = find_field(field, messages.leaves, known)
+            leaves += [best.leaf] if best else []
+    if field is not AlertField.TITLE:
+        leaves += [leaf for leaf in stable if is_object(leaf) or is_host_name(leaf)]
+    texts = (
+        leaf
+        for leaf in stable
+        if leaf.is_word
+        and not (leaf.is_time or leaf.is_link or find_state(leaf.value))
+        and (field is AlertField.TITLE or len(leaf.text.split()) <= _MAX_NAME_WORDS)
     )
-    yield f"Is the alert over if {resolution.rule.sentence}? {other_way}"
+    return Question(
+        name=field, text=text, is_confirmation=is_confirmation, candidates=tuple(leaves or texts)
+    )
 
 
 def _ask_about_identity(
-    messages: Messages, identity: Identity | None, title: FoundLeaf | None
-) -> Iterator[str]:
-    if identity is not None and identity.is_partial:
-        yield (
-            "No value identifies the alert in all of its messages. The recovery has another "
-            f"{identity.values}, so it resolves no alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
-        )
-    elif identity is None:
-        more = "C" if messages.repeat else "Paste another message about the same problem, or c"
-        yield (
+    messages: Messages, identity: Identity | None, found: Mapping[AlertField, FoundLeaf]
+) -> Iterator[Question]:
+    field, is_confirmation = AlertField.FINGERPRINT, False
+    paste = "" if messages.repeat else " Paste another message about the same problem."
+    if identity is None:
+        text = (
             "No value identifies the alert in all of its messages, so each message may open a new "
-            f"alert. {more}hoose a fingerprint {_WHERE_TO_CHANGE}."
+            f"alert.{paste}"
+        )
+    elif identity.is_partial:
+        text = (
+            "No value identifies the alert in all of its messages. The recovery has another "
+            f"{identity.values}, so it resolves no alert."
         )
     elif identity.may_merge_hosts:
-        compare = "" if messages.repeat else "Paste another message about the same problem. "
-        which = _list_candidates(messages, title)
-        yield (
+        field = AlertField.HOSTS
+        text = (
             "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert. {compare}If a value names them, {which}choose it for the host, "
-            f"and add it to the fingerprint, {_WHERE_TO_CHANGE}."
+            f"one alert.{paste}"
         )
     elif identity.confidence is Confidence.UNSURE:
-        other_way = "Paste another message about the same problem, or its recovery, to check it."
-        if messages.repeat is not None:
-            other_way = f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
-        elif messages.recovery is not None:
-            other_way = (
-                "If the tool repeats messages while a problem lasts, paste a repeat to check it. "
-                f"Otherwise, you can change the fingerprint {_WHERE_TO_CHANGE}."
-            )
-        yield (
+        is_confirmation = True
+        text = (
             f"Do messages with the same {identity.values} always report the same problem, and "
-            f"never two problems? {other_way}"
+            "never two problems?"
         )
+        if not messages.others:
+            text += " Paste another message about the same problem, or its recovery, to check it."
+        elif messages.repeat is None:
+            text += (
+                " If the tool repeats messages while a problem lasts, paste a repeat to check it."
+            )
+    else:
+        return
+    yield _ask_for_value(messages, found, field, text, is_confirmation=is_confirmation)

@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.integrations.mapping_questions import QUESTION_NAMES, find_question_name
-from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import PAYLOADS, connect
@@ -97,9 +94,13 @@ def test_open_questions_are_shown_with_the_saved_mapping(gatebell: LiveGatebell)
     worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
     found = worker.post("/recognize", sample=_SAMPLE).json()
     body = {name: found[name] for name in ("sample", "mapping", "rules")}
-    worker.put(f"/{endpoint.id}/mapping", **body)
+    saved = worker.put(f"/{endpoint.id}/mapping", **body).json()
+    previewed = worker.post(f"/{endpoint.id}/mapping/preview", **body).json()
+    for shown in (saved, previewed):
+        assert "The rule for recoveries is a guess." in shown["never_resolves"]
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     assert "open questions" in words(page.text)
+    assert "The rule for recoveries is a guess." in words(page.text)
     answers = {"answer_hosts": _UNIT, "answer_resolved_when": "none"}
     assert submit(browser, page, form_with(page, "sample"), do="save", **answers).status_code == 302
     mapping = _mapping(gatebell, endpoint.project)
@@ -110,6 +111,26 @@ def test_open_questions_are_shown_with_the_saved_mapping(gatebell: LiveGatebell)
     assert "answer_hosts" not in page.text
     assert "answer_resolved_when" not in page.text
     assert "answer_severity" in page.text
+
+
+def test_a_confirmed_rule_is_not_asked_about_again(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    found = worker.post("/recognize", sample=_SAMPLE).json()
+    body = {name: found[name] for name in ("sample", "mapping", "rules")}
+    worker.put(f"/{endpoint.id}/mapping", **body)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    # Saving without an answer does not confirm the rule.
+    assert submit(browser, page, form_with(page, "sample"), do="save").status_code == 302
+    page = browser.get(page.url)
+    answer = {"answer_resolved_when": "keep"}
+    assert submit(browser, page, form_with(page, "sample"), do="save", **answer).status_code == 302
+    saved = worker.get(f"/{endpoint.id}/mapping")
+    assert saved["rules"]["resolved_when"] == found["rules"]["resolved_when"]
+    assert (saved["never_resolves"], saved["rules"]["is_guess"]) == (None, False)
+    page = browser.get(page.url)
+    assert "answer_resolved_when" not in page.text
+    assert "The rule for recoveries is a guess." not in words(page.text)
 
 
 def test_the_api_applies_answers_and_names_unknown_parameters(gatebell: LiveGatebell) -> None:
@@ -129,14 +150,3 @@ def test_the_api_applies_answers_and_names_unknown_parameters(gatebell: LiveGate
     assert [(each["source"], each["confidence"]) for each in chosen] == [("unit", "sure")]
     new = {name: found[name] for name in ("type", "sample", "mapping", "rules")}
     assert worker.post("", name="Press", **new).status_code == 201
-
-
-def test_each_question_about_an_unknown_tool_has_a_known_subject() -> None:
-    others = ("a secret?", "exactly one problem", "Is end_time", "shows whether the alert is over")
-    for file in sorted((PAYLOADS / "unknown").glob("*.json")):
-        messages = json.loads(file.read_text(encoding="utf-8"))
-        firing = messages["firing"]
-        message = firing[0] if isinstance(firing, list) else firing
-        for text in propose_mapping(Messages(firing=message)).questions:
-            is_other = any(each in text for each in others)
-            assert (find_question_name(text) in QUESTION_NAMES) is not is_other, text

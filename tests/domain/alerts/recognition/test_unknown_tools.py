@@ -12,6 +12,7 @@ import pytest
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.incoming import IncomingAlert, Severity
+from domain.alerts.reading.paths import format_path
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import GuessedMapping, guess_mapping
 from tests.support.alerts.senders import PAYLOADS
@@ -63,18 +64,22 @@ _PAIRS: Mapping[str, tuple[str, Severity, tuple[str, ...], bool]] = {
 }
 
 
-#: First words of the questions that remain with all messages. Other pairs leave no question.
-_OPEN_QUESTIONS: Mapping[str, tuple[str, ...]] = {
-    "elastalert_http_post": ("No value shows whether the alert is over.",),
-    "k8s_event_exporter": ("How severe is “Warning”?", "Is the alert over if type is “ok”,"),
+#: First words of the questions that remain with all messages, and the first value that fits, if
+#: any. Other pairs leave no question.
+_OPEN_QUESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "elastalert_http_post": (("No value shows whether the alert is over.", ""),),
+    "k8s_event_exporter": (
+        ("How severe is “Warning”?", ""),
+        ("Is the alert over if type is “ok”,", ""),
+    ),
     "netdata_alert": (
-        "How severe is “warning”?",
-        "No value is clearly the affected host or service. If one is, for example context ",
+        ("How severe is “warning”?", ""),
+        ("No value is clearly the affected host or service.", "chart"),
     ),
     "pagerduty_webhook_v3": (
-        "No value is clearly the affected host or service. If one is, for example event.agent.id ",
+        ("No value is clearly the affected host or service.", "event.agent.id"),
     ),
-    "splunk_webhook": ("No value shows whether the alert is over.",),
+    "splunk_webhook": (("No value shows whether the alert is over.", ""),),
 }
 
 
@@ -116,7 +121,10 @@ def test_three_messages_are_read_as_one_alert_that_opens_and_resolves(name: str)
     assert (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None)
     asked = _OPEN_QUESTIONS.get(name, ())
     assert len(guessed.questions) == len(asked)
-    assert all(map(str.startswith, guessed.questions, asked))
+    for question, (text, candidate) in zip(guessed.questions, asked, strict=True):
+        assert question.text.startswith(text)
+        candidates = [format_path(leaf.path) for leaf in question.candidates]
+        assert candidates[:1] == ([candidate] if candidate else [])
     assert (pair.recovery is not None) == has_recovery
     if pair.recovery is None:
         return
@@ -144,7 +152,7 @@ def test_a_recovery_without_a_common_value_is_explained() -> None:
     pair = _load_pair(PAYLOADS / "pairs" / "gatus_custom_readme.json")
     guessed = pair.guess("repeat", "recovery")
     assert guessed.mapping.rules.resolved_when == ()
-    assert "No value identifies the alert" in " ".join(guessed.questions)
+    assert "No value identifies the alert" in " ".join(each.text for each in guessed.questions)
 
 
 #: Known tools whose messages are ambiguous without knowing the tool, with the reason.
@@ -195,9 +203,9 @@ _WARNINGS: Mapping[str, tuple[str, ...]] = {
     "title": ("title",),
     "severity": ("severe", "title"),
     "object": ("host", "object", "title", "identifies"),
-    "repeat": ("fingerprint", "same problem", "identifies"),
-    "other": ("fingerprint", "same problem", "object"),
-    "recovery": ("over", "fingerprint", "same problem"),
+    "repeat": ("same problem", "identifies"),
+    "other": ("same problem", "object"),
+    "recovery": ("over", "identifies", "same problem"),
 }
 
 
@@ -209,7 +217,7 @@ def test_messages_are_read_as_expected_or_a_question_is_asked_about_the_fault(
     stored = json.loads(path.read_text(encoding="utf-8"))
     given = _Pair(stored["firing"], stored["repeat"], stored["recovery"])
     guessed = given.guess(*names)
-    asked = " ".join(guessed.questions).casefold()
+    asked = " ".join(each.text for each in guessed.questions).casefold()
     faults = _list_faults(stored, given, guessed)
     assert [each for each in faults if not any(word in asked for word in _WARNINGS[each])] == []
 
