@@ -313,7 +313,9 @@ _PROBLEM_LINKS = FieldKind(
     "console|deep link",
     fits=lambda leaf: _is_document(leaf) and _is_problem_link(leaf),
 )
-_PROBLEM_OWNERS = parse_word_set("alert alarm event incident issue problem finding external permalink")
+_PROBLEM_OWNERS = parse_word_set(
+    "alert alarm event incident issue problem finding external permalink"
+)
 _OTHER_LINKS = parse_word_set(
     "edit silence mute ack acknowledge snooze unsubscribe api icon image logo picture chart"
 )

@@ -191,7 +191,13 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_named = own & (_ID_WORDS | {"url", "link", "name"})
     is_of_run = leaf.is_of_run and is_named and not _is_message_code(leaf)
     is_run = is_instance or is_of_run or leaf.is_place_of_run
-    if is_secret or is_run or leaf.is_generic or leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:]):
+    if (
+        is_secret
+        or is_run
+        or leaf.is_generic
+        or leaf.is_of_part
+        or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
+    ):
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
         return False
