@@ -205,9 +205,8 @@ def _is_host(leaf: Leaf) -> bool:
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
-    if is_place or leaf.is_generic or leaf.text.casefold() in NO_NAMES | _KIND_WORDS:
-        return False
-    if _is_product(leaf):
+    is_place |= leaf.is_generic or _is_product(leaf)
+    if is_place or leaf.text.casefold() in NO_NAMES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -342,11 +341,9 @@ def find_field(
         paths = [leaf.path for leaf in given]
         given = [leaf for leaf in given if not _is_beside_rule(leaf, paths)]
         given = [leaf for leaf in given if not _names_scope(leaf, given)]
-    best = None
-    if field is AlertField.HOSTS:
-        machines = [leaf for leaf in given if _SITE_WORDS.isdisjoint(leaf.words[:-1])]
-        best = _find_best(kind, machines, taken)
-    best = best or _find_best(kind, given, taken)
+    is_host = field is AlertField.HOSTS
+    machines = [leaf for leaf in given if is_host and _SITE_WORDS.isdisjoint(leaf.words[:-1])]
+    best = _find_best(kind, machines, taken) or _find_best(kind, given, taken)
     if best is None and field is AlertField.RUNBOOK:
         # A link to a host that the message names leads to the monitored object.
         names = " ".join(leaf.text for leaf in given if "://" not in leaf.text).casefold()
@@ -356,7 +353,7 @@ def find_field(
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
-    if field is AlertField.HOSTS:
+    if is_host:
         is_unsure = best is None or best.confidence is Confidence.UNSURE
         best = (_find_address(given, taken) if is_unsure else None) or best
         return best and _name_host(best, given)
@@ -471,7 +468,8 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
     )
     if not found:
         # The results of each host are in an object under its name.
-        hosts = {each.path[1] for each in leaves if _is_listed_by_host(each)}
+        listed = [leaf.path for leaf in leaves if split_words(str(leaf.path[0])) == ("host",)]
+        hosts = {path[1] for path in listed if len(path) > 2}  # noqa: PLR2004
         found = [leaf for leaf in leaves if leaf.text in hosts and is_host_name(leaf)]
     if not found:
         # Several keys have the same value, such as a tag and a field. Metrics rarely have digits.
@@ -496,11 +494,6 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
         is_affected=True,
     )
-
-
-def _is_listed_by_host(leaf: Leaf) -> bool:
-    """Return whether a value is in an object under the name of a host, in an object of hosts."""
-    return len(leaf.path) > 2 and split_words(str(leaf.path[0])) == ("host",)  # noqa: PLR2004
 
 
 def _find_best(

@@ -92,8 +92,6 @@ _MESSAGE_WORDS = parse_word_set("alert alarm event detection finding signal")
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
-#: Cost of the identifier of a vulnerability, which is more specific than the title of a message.
-_VULNERABILITY_COST = -3
 _UNIX_TIME = re.compile(r"=1\d{9}")
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -430,7 +428,7 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
     is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
     costs = (
-        (_VULNERABILITY_COST, _is_vulnerability(leaf)),
+        (-3, _is_vulnerability(leaf)),
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
         (2, not is_other and ((is_rule and not has_state) or is_id)),
@@ -448,9 +446,9 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
 
 def _is_vulnerability(leaf: Leaf) -> bool:
     """Return whether a value identifies the only vulnerability that a message is about."""
-    is_id = bool(_ID_WORDS & set(leaf.own_words) and _VULNERABILITY_WORDS & set(leaf.words[-2:]))
-    is_listed = any(isinstance(key, int) for key in leaf.path)
-    return (is_id or bool(_VULNERABILITY_ID.fullmatch(leaf.text))) and not is_listed
+    is_id = _ID_WORDS & set(leaf.own_words) and _VULNERABILITY_WORDS & set(leaf.words[-2:])
+    is_known = bool(is_id or _VULNERABILITY_ID.fullmatch(leaf.text))
+    return is_known and not any(isinstance(key, int) for key in leaf.path)
 
 
 def _is_word(leaf: Leaf) -> bool:

@@ -162,10 +162,7 @@ class Leaf:
 
     @property
     def is_counter(self) -> bool:
-        """True if the key names a number that changes with each message, such as a duration.
-
-        The name of a metric is no number.
-        """
+        """True if the key names a number, and no metric, that changes with each message."""
         is_name = self.text[:1].isalpha() and "metric" in self.own_words
         return bool(set(self.own_words) & _COUNTER_WORDS) and not is_name
 

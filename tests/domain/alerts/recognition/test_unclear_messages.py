@@ -378,7 +378,7 @@ def test_the_state_of_an_object_is_preferred_to_the_level_of_an_event() -> None:
     ("instance", "is_host"),
     [("Sonarr", False), ("Home Assistant", False), ("web-1", True), ("db.example", True)],
 )
-def test_the_name_of_a_program_is_a_service(instance: str, is_host: bool) -> None:
+def test_the_name_of_a_program_is_a_service(*, instance: str, is_host: bool) -> None:
     firing = {"title": "CPU is high", "instanceName": instance}
     alert = _read(firing, guess_mapping(Messages(firing=firing)).mapping)
     assert (list(alert.hosts), alert.service) == (([instance], None) if is_host else ([], instance))
