@@ -16,7 +16,7 @@ from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.reading.times import is_readable_time
 from domain.alerts.recognition.key_words import parse_word_set, split_words
-from domain.alerts.recognition.leaves import Leaf
+from domain.alerts.recognition.leaves import GENERIC_WORDS, Leaf
 from domain.alerts.recognition.states import (
     FAILURE_WORDS,
     RECOVERY_WORDS,
@@ -53,6 +53,8 @@ class FoundLeaf:
     leaf: Leaf
     confidence: Confidence
     reason: str
+    #: True if it is the affected object.
+    is_affected: bool = False
 
 
 #: Phrases for a title if no other value fits, best first.
@@ -82,10 +84,6 @@ LINK_OWNERS = parse_word_set(
 _NO_VALUES = parse_word_set("none unknown")
 NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
-#: Words of titles that only say that there is a message.
-_GENERIC_WORDS = parse_word_set(
-    "alert alarm incident issue problem event array list notification message webhook new"
-)
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Kinds of objects that contain the affected objects of several alerts.
 _AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
@@ -118,6 +116,14 @@ _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhoo
 _HOME_PAGE = re.compile(
     r"https?://[^/?#]+(/+(admin|app|console|dashboard|home|index|login|ui)?\b)*(\.\w+)?[/?#]*",
     re.IGNORECASE,
+)
+#: Characters that the names of machines contain, unlike the names of programs.
+_MACHINE_SIGN = re.compile(r"[\d.:-]|localhost")
+#: Kinds of objects whose host is the website of a program, unless no other value names a host.
+_SITE_WORDS = parse_word_set("application app site portal console")
+#: Kinds of affected objects that are services and not hosts.
+SERVICE_THINGS = parse_word_set(
+    "application component connection package project repository service system"
 )
 _HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
@@ -154,14 +160,20 @@ def _is_name(leaf: Leaf) -> bool:
 
 
 def _is_service(leaf: Leaf) -> bool:
-    return _is_name(leaf) and not leaf.is_resource_path
+    is_other = leaf.thing == "instance" and not _is_product(leaf)
+    return _is_name(leaf) and not (leaf.is_resource_path or is_other)
+
+
+def _is_product(leaf: Leaf) -> bool:
+    """Return whether the name of an instance is the name of a program and not of a machine."""
+    return "instance" in leaf.own_words and not _MACHINE_SIGN.search(leaf.text)
 
 
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
     is_name = leaf.own_words[-1:] == ("name",) and leaf.thing in _CHECKING_WORDS
     is_other = (is_plain_state(leaf.text) and not is_name) or leaf.thing in _UNNAMED_THINGS
-    is_other |= leaf.is_resource_path or _GENERIC_WORDS.issuperset(split_words(leaf.text))
+    is_other |= leaf.is_resource_path or GENERIC_WORDS.issuperset(split_words(leaf.text))
     return has_letter and _is_text(leaf) and not is_other
 
 
@@ -179,7 +191,7 @@ def is_code(leaf: Leaf) -> bool:
 def _is_event(leaf: Leaf) -> bool:
     """Return whether a text at the top names what happened with several words."""
     words = set(split_words(leaf.text))
-    is_plain = words <= _GENERIC_WORDS | STATE_WORDS.keys()
+    is_plain = words <= GENERIC_WORDS | STATE_WORDS.keys()
     return leaf.is_top and len(words) > 1 and not is_plain and _is_title(leaf)
 
 
@@ -193,6 +205,7 @@ def _is_host(leaf: Leaf) -> bool:
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.thing in ("agent", "location", "probe")
     is_place |= leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
+    is_place |= leaf.is_generic or _is_product(leaf)
     if is_place or leaf.text.casefold() in NO_NAMES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
@@ -274,8 +287,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
-        phrases="service|app|application|component|job|system|project|namespace|cluster|"
-        "repository|repo",
+        phrases="service|app|application|component|job|system|project|repository|repo|"
+        "namespace|cluster|instance",
         is_name=True,
         fits=_is_service,
     ),
@@ -288,7 +301,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.RUNBOOK: FieldKind(
         phrases="runbook|runbook url|runbook link|run book|playbook|playbook url|playbook link|"
-        "documentation url|documentation link|documentation|help url|help link|kb article",
+        "documentation url|documentation link|documentation|help url|help link|kb article|"
+        "wiki url|wiki link|wiki|doc url|doc link",
         fits=_is_document,
     ),
 }
@@ -298,7 +312,9 @@ _PROBLEM_LINKS = FieldKind(
     "console|deep link",
     fits=lambda leaf: _is_document(leaf) and _is_problem_link(leaf),
 )
-_PROBLEM_OWNERS = parse_word_set("alert alarm incident issue problem finding external permalink")
+_PROBLEM_OWNERS = parse_word_set(
+    "alert alarm event incident issue problem finding external permalink"
+)
 _OTHER_LINKS = parse_word_set(
     "edit silence mute ack acknowledge snooze unsubscribe api icon image logo picture chart"
 )
@@ -324,7 +340,10 @@ def find_field(
     if field is AlertField.TITLE:
         paths = [leaf.path for leaf in given]
         given = [leaf for leaf in given if not _is_beside_rule(leaf, paths)]
-    best = _find_best(kind, given, taken)
+        given = [leaf for leaf in given if not _names_scope(leaf, given)]
+    is_host = field is AlertField.HOSTS
+    machines = [leaf for leaf in given if is_host and _SITE_WORDS.isdisjoint(leaf.words[:-1])]
+    best = _find_best(kind, machines, taken) or _find_best(kind, given, taken)
     if best is None and field is AlertField.RUNBOOK:
         # A link to a host that the message names leads to the monitored object.
         names = " ".join(leaf.text for leaf in given if "://" not in leaf.text).casefold()
@@ -334,7 +353,7 @@ def find_field(
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
         return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
-    if field is AlertField.HOSTS:
+    if is_host:
         is_unsure = best is None or best.confidence is Confidence.UNSURE
         best = (_find_address(given, taken) if is_unsure else None) or best
         return best and _name_host(best, given)
@@ -405,6 +424,12 @@ def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
     return any(split_words(str(path[-1])) in _RULE_NAME_KEYS for path in beside)
 
 
+def _names_scope(leaf: Leaf, leaves: Iterable[Leaf]) -> bool:
+    """Return whether a plain name is the end of the full name of a repository or project."""
+    ends = (each.text for each in leaves if each.thing in _SCOPE_WORDS)
+    return leaf.words == ("name",) and any(each.endswith(f"/{leaf.text}") for each in ends)
+
+
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the affected object, or None.
 
@@ -442,6 +467,11 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         ]
     )
     if not found:
+        # The results of each host are in an object under its name.
+        listed = [leaf.path for leaf in leaves if split_words(str(leaf.path[0])) == ("host",)]
+        hosts = {path[1] for path in listed if len(path) > 2}  # noqa: PLR2004
+        found = [leaf for leaf in leaves if leaf.text in hosts and is_host_name(leaf)]
+    if not found:
         # Several keys have the same value, such as a tag and a field. Metrics rarely have digits.
         texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
         repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
@@ -462,6 +492,7 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         leaf=leaf,
         confidence=Confidence.LIKELY if is_only and leaf.words != ("name",) else Confidence.UNSURE,
         reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
+        is_affected=True,
     )
 
 

@@ -38,6 +38,11 @@ _RULE_WORDS = parse_word_set(
 )
 #: Kinds of objects whose name or code is the name of a rule.
 _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding")
+#: Words of keys for the identifier of a vulnerability, and the most common identifiers.
+_VULNERABILITY_WORDS = parse_word_set("vulnerability vuln cve advisory")
+_VULNERABILITY_ID = re.compile(r"(CVE|GHSA)-[\w-]+", re.IGNORECASE)
+#: Codes of messages, such as `PSU0003` or `Environmental.1.1.TemperatureNormal`.
+_MESSAGE_CODE = re.compile(r"[A-Z]{2,6}\d{1,4}|(\w+\.)*[A-Z][A-Za-z]+")
 #: Words in the keys of messages about code, whose title is the text of a commit.
 _CODE_WORDS = parse_word_set("commit branch build deploy")
 #: Words of keys for a kind. Such a value names the rule only if no other value does.
@@ -182,13 +187,25 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_secret = own & _SECRET_WORDS or ("key" in own and own & _SECRET_KEY_WORDS)
     is_instance = leaf.thing == "instance" and leaf.is_uuid
     is_named = own & (_ID_WORDS | {"url", "link", "name"})
-    is_run = is_instance or (leaf.is_of_run and is_named) or leaf.is_place_of_run
-    if is_secret or is_run or leaf.is_of_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:]):
+    is_of_run = leaf.is_of_run and is_named and not _is_message_code(leaf)
+    is_run = is_instance or is_of_run or leaf.is_place_of_run
+    if (
+        is_secret
+        or is_run
+        or leaf.is_generic
+        or leaf.is_of_part
+        or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
+    ):
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
         return False
     has_id = bool(own & _ID_WORDS)
     return not leaf.is_about_other and (has_id or not leaf.is_counter)
+
+
+def _is_message_code(leaf: Leaf) -> bool:
+    """Return whether the identifier of a message is a code that messages of a kind share."""
+    return leaf.own_words == ("message", "id") and bool(_MESSAGE_CODE.fullmatch(leaf.text))
 
 
 def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
@@ -409,9 +426,11 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
     is_other = is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.others)
     costs = (
+        (-3, _is_vulnerability(leaf)),
         (6, own in _KIND_KEYS and not has_state),
         (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
         (2, not is_other and ((is_rule and not has_state) or is_id)),
+        (1.5, _is_message_code(leaf)),
         (2, own == {"category"} and bool(set(leaf.words[-2:]) & _FAULT_WORDS)),
         (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
         (3, not is_other and "reason" in own and _is_fixed(leaf)),
@@ -421,6 +440,13 @@ def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
     if is_plain_state(leaf.value) or leaf.is_link or "command" in own or is_flag:
         return None
     return min((cost for cost, applies in costs if applies), default=None)
+
+
+def _is_vulnerability(leaf: Leaf) -> bool:
+    """Return whether a value identifies the only vulnerability that a message is about."""
+    is_id = _ID_WORDS & set(leaf.own_words) and _VULNERABILITY_WORDS & set(leaf.words[-2:])
+    is_known = bool(is_id or _VULNERABILITY_ID.fullmatch(leaf.text))
+    return is_known and not any(isinstance(key, int) for key in leaf.path)
 
 
 def _is_word(leaf: Leaf) -> bool:

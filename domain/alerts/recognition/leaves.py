@@ -16,7 +16,7 @@ _MAX_DEPTH = 8
 #: Words of keys that only group other values. They do not describe a value.
 _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
-    "content info friendly display human readable context custom common extra string"
+    "content info friendly display human readable context custom common extra string odata"
 )
 #: Words of keys for a property of the object that the preceding words name.
 _PROPERTY_WORDS = parse_word_set(
@@ -33,6 +33,10 @@ _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comme
 #: Words of keys that contain the whole message and say nothing about it.
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
+)
+#: Words of names that only say that there is a message.
+GENERIC_WORDS = parse_word_set(
+    "alert alarm incident issue problem event array list notification message webhook new"
 )
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 #: Keys of the value of a pair, as in `{"key": "host.name", "value": {"stringValue": "web-1"}}`.
@@ -158,8 +162,15 @@ class Leaf:
 
     @property
     def is_counter(self) -> bool:
-        """True if the key names a number that changes with each message, such as a duration."""
-        return bool(set(self.own_words) & _COUNTER_WORDS)
+        """True if the key names a number, and no metric, that changes with each message."""
+        is_name = self.text[:1].isalpha() and "metric" in self.own_words
+        return bool(set(self.own_words) & _COUNTER_WORDS) and not is_name
+
+    @property
+    def is_generic(self) -> bool:
+        """True if the value only says that there is a message, such as the name `Event Array`."""
+        is_plain = self.thing in {"", *_WRAPPER_WORDS}
+        return bool(self.text) and is_plain and GENERIC_WORDS.issuperset(split_words(self.text))
 
     @property
     def is_time(self) -> bool:

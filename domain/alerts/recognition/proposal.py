@@ -24,6 +24,7 @@ from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
+    SERVICE_THINGS,
     Confidence,
     FoundLeaf,
     find_affected,
@@ -177,8 +178,9 @@ def _propose_identity(
     """
     if snapshot and (item := identify_item(messages, snapshot)):
         return item
-    kinds = (AlertField.HOSTS, AlertField.ENVIRONMENT)
-    joined = [fields[each].leaf.path if each in fields else None for each in kinds]
+    affected = next((each for each in fields.values() if each.is_affected), None)
+    chosen = (fields.get(AlertField.HOSTS) or affected, fields.get(AlertField.ENVIRONMENT))
+    joined = [each.leaf.path if each else None for each in chosen]
     found = propose_identity(messages, *joined)
     if found is None and messages.recovery is not None:
         found = propose_identity(messages.without_recovery, *joined)
@@ -229,7 +231,8 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
             yield field, found
     named = [leaf for leaf in messages.leaves if leaf.text not in texts]
     if not has_host and (found := find_affected(named, taken)):
-        yield AlertField.HOSTS, found
+        is_service = found.leaf.thing in SERVICE_THINGS
+        yield AlertField.SERVICE if is_service else AlertField.HOSTS, found
 
 
 def _propose_resolution(

@@ -233,6 +233,9 @@ def _score_value(
     named, value = find_state(leaf.value), normalize_word(leaf.value)
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)
+        # The level of an event is a weaker sign than the state of an object.
+        is_level = "type" in leaf.own_words and {*map(normalize_word, before)} & SEVERITY_WORDS
+        weight -= _SEVERITY_COST if is_level else 0
         score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
         problem = next((each for each in before if isinstance(each, str)), "")
         return score, list_recovery_values(problem) if named.is_plain else ()

@@ -364,3 +364,43 @@ def test_several_values_are_listed_in_a_sentence() -> None:
     shared = {"rule_id": "cpu", "environment": "test", "state": "firing"}
     alert = _read(firing := _build(**shared), guess_mapping(Messages(firing=firing)).mapping)
     assert alert.fingerprint_source == "the rule_id, host and environment fields"
+
+
+def test_the_state_of_an_object_is_preferred_to_the_level_of_an_event() -> None:
+    firing = _build(phase="Failed", eventType="Warning")
+    recovery = _build(phase="Succeeded", eventType="Normal")
+    mapping = guess_mapping(Messages(firing=firing, recovery=recovery)).mapping
+    assert _read(recovery, mapping).ended_at is not None
+    assert _read(_build(phase="Progressing", eventType="Normal"), mapping).ended_at is None
+
+
+@pytest.mark.parametrize(
+    ("instance", "is_host"),
+    [("Sonarr", False), ("Home Assistant", False), ("web-1", True), ("db.example", True)],
+)
+def test_the_name_of_a_program_is_a_service(*, instance: str, is_host: bool) -> None:
+    firing = {"title": "CPU is high", "instanceName": instance}
+    alert = _read(firing, guess_mapping(Messages(firing=firing)).mapping)
+    assert (list(alert.hosts), alert.service) == (([instance], None) if is_host else ([], instance))
+
+
+def test_the_identifier_of_one_message_does_not_identify_the_alert() -> None:
+    for number in ("8d5b5e5f1c", "message-123", "MSG-123", "<CA1@mail.example>"):
+        firing = {"title": "CPU is high", "messageId": number, "host": "web-1"}
+        mapping = guess_mapping(Messages(firing=firing)).mapping
+        other = firing | {"messageId": f"{number}1"}
+        assert _read(other, mapping).fingerprint == _read(firing, mapping).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other"),
+    [("metric", "CPU usage", "Memory usage"), ("cveId", "CVE-2024-3094", "CVE-2024-6387")],
+)
+def test_two_problems_of_an_object_do_not_share_an_alert(key: str, one: str, other: str) -> None:
+    firing = {"text": f"Critical: {one}", "server_name": "db-1", "status": "fired", key: one}
+    second = firing | {"text": f"Critical: {other}", key: other}
+    recovery = firing | {"text": f"Resolved: {one}", "status": "resolved"}
+    messages = Messages(firing=firing, repeat=firing, recovery=recovery)
+    mapping = guess_mapping(messages).mapping
+    assert _read(second, mapping).fingerprint != _read(firing, mapping).fingerprint
+    assert _read(recovery, mapping).fingerprint == _read(firing, mapping).fingerprint

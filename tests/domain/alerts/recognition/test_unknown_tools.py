@@ -203,8 +203,11 @@ _WARNINGS: Mapping[str, tuple[str, ...]] = {
     "title": ("title",),
     "severity": ("severe", "title"),
     "object": ("host", "object", "title", "identifies"),
+    "hosts": ("host", "object"),
     "repeat": ("same problem", "identifies"),
     "other": ("same problem", "object"),
+    "second": ("same problem",),
+    "link": (),
     "recovery": ("over", "identifies", "same problem"),
 }
 
@@ -223,7 +226,12 @@ def test_messages_are_read_as_expected_or_a_question_is_asked_about_the_fault(
 
 
 def _list_faults(stored: Mapping[str, Any], given: _Pair, guessed: GuessedMapping) -> list[str]:
+    """Return the names of wrong values, and of messages that belong to the wrong alert.
+
+    `other` is about another object, and `second` about another problem of the same object.
+    """
     alert, expected, other = _read(given.firing, guessed), stored["expected"], stored["other"]
+    second = stored.get("second")
     text = " ".join([alert.title, alert.service or "", *alert.hosts]).casefold()
     repeat = _read(given.repeat, guessed) if given.repeat else alert
     found = {
@@ -231,8 +239,11 @@ def _list_faults(stored: Mapping[str, Any], given: _Pair, guessed: GuessedMappin
         "severity": not expected["severity"] or alert.severity in expected["severity"],
         "object": not expected["names"]
         or any(each.casefold() in text for each in expected["names"]),
+        "hosts": list(alert.hosts) == expected.get("hosts", list(alert.hosts)),
+        "link": (alert.runbook or "").startswith(expected.get("link", "")),
         "repeat": (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None),
         "other": other is None or _read(other, guessed).fingerprint != alert.fingerprint,
+        "second": second is None or _read(second, guessed).fingerprint != alert.fingerprint,
         "recovery": alert.ended_at is None
         and (given.recovery is None or _is_resolved(given.recovery, alert, guessed)),
     }
