@@ -8,6 +8,7 @@ from sqlalchemy import update
 from models import Integration
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.integration_pages import words
+from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import (
     change,
@@ -72,6 +73,22 @@ def test_the_page_of_an_alert_shows_only_its_own_event(gatebell: LiveGatebell) -
     assert "the same Events[0].MessageId and Context" in words(why)
     assert "<bdi>Events[0].MessageId</bdi>" in why
     assert "<bdi>Context</bdi>" in why
+
+
+def test_the_preview_of_a_mapping_reads_every_event(gatebell: LiveGatebell) -> None:
+    endpoint = connect_mapped(gatebell, None)
+    endpoint.post_json(redfish(FAN, POWER))
+    endpoint.post_json(redfish({**FAN, "Severity": "OK"}, POWER))
+    script = script_of(
+        gatebell, endpoint.project, f"alert_management_integrations/{endpoint.id}/mapping"
+    )
+    paths = {name: MAPPING[name] for name in ("title", "fingerprint")}
+    sample = redfish(FAN, POWER)
+    seen = script.post("/preview", sample=sample, mapping=paths, rules=MAPPING["rules"]).json()
+    assert seen["alert"]["title"] == "Fan 2 failed"
+    assert seen["parse_warnings"] == ["The sample contains 2 alerts. Only the first one is shown."]
+    assert (seen["before"]["opened"], seen["after"]["opened"]) == (2, 2)
+    assert (seen["before"]["resolved"], seen["after"]["resolved"]) == (0, 1)
 
 
 def test_events_are_dropped_or_rejected_individually(gatebell: LiveGatebell) -> None:
