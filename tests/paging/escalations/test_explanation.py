@@ -78,7 +78,7 @@ def test_the_first_screen_names_the_last_step_and_the_recipients_of_the_next(
 def test_an_unsent_page_about_a_resolved_alert_is_not_shown_as_waiting(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
-    shop.pass_time()
+    shop.follow()
     states = []
     for _ in range(2):
         with shop.session() as session:
