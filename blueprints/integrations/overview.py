@@ -73,7 +73,8 @@ def _recognize_messages(form: NewIntegrationForm) -> Recognition:
 
 def _build_first_page_url(created: IntegrationWithKey, project: ProjectView) -> str:
     endpoint = "integration_keys.credentials" if created.url else "integration_settings.configure"
-    return url_for(endpoint, project_path=project.path, integration_id=created.id)
+    # Without an anchor, browsers would keep the anchor of the form.
+    return url_for(endpoint, project_path=project.path, integration_id=created.id, _anchor="main")
 
 
 @integrations.get("/<int:integration_id>/delete")

@@ -180,15 +180,23 @@ class AlertFormat(IntegrationType, ABC):
         return build_general_snippets(url, key, body)
 
     def list_body_items(self, value: object) -> Sequence[object]:
-        """Return the parts of a body that become alerts, in order."""
+        """Return the items of a body, in order. Each item becomes an alert, or several."""
         return value if isinstance(value, list) else (value,)
+
+    def list_parts(self, value: object, mapping: FieldMapping) -> Iterable[tuple[int, object]]:
+        """Return the parts of a body that become alerts, with their indexes."""
+        del mapping
+        return enumerate(self.list_body_items(value))
 
     def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
         """Return a complete body for a sample, which may be a body or one of its items."""
         return sample
 
-    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(
+        self, value: object, item_index: int, mapping: FieldMapping = NO_FIELD_MAPPING
+    ) -> Mapping[str, object]:
         """Return the body reduced to one item, so that the other items are not parsed."""
+        del mapping
         items = self.list_body_items(value)
         return require_object(items[item_index] if item_index < len(items) else value)
 

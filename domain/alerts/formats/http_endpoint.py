@@ -7,6 +7,7 @@ same name, unless the integration maps the field to other keys.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,6 +66,10 @@ _PROMETHEUS_WARNING = (
 )
 #: Alternative key of the environment, which some senders use.
 _ALTERNATIVE_ENVIRONMENT_KEY = "gitlab_environment_name"
+
+#: Maximum number of alerts that a mapping reads from one object.
+_MAX_PARTS = 1_000
+_TOO_MANY_PARTS = f"an array within an object can contain at most {_MAX_PARTS:,} alerts"
 
 _NO_FINGERPRINT_SOURCE = "none, because grouping is turned off"
 
@@ -152,6 +157,17 @@ def _parse_alert(
     )
 
 
+def _list_parts(items: Sequence[object], mapping: FieldMapping) -> Iterator[tuple[int, object]]:
+    """Yield the parts that become alerts, with their indexes.
+
+    The first part of an item has the index of the item. Each further part has the index of the
+    previous one plus the number of items, so that the index modulo this number is the item's index.
+    """
+    for index, item in enumerate(items):
+        parts = mapping.split_payload(item) if mapping.item_arrays else (item,)
+        yield from zip(count(index, len(items)), parts)
+
+
 def parse_items(
     items: Sequence[object],
     *,
@@ -159,7 +175,7 @@ def parse_items(
     automatic_fingerprint: bool,
     mapping: FieldMapping = NO_FIELD_MAPPING,
 ) -> ParsedBody:
-    """Parse one alert for each object in an array.
+    """Parse one alert for each object in an array, or several if the mapping splits the object.
 
     Other items are rejected individually. A valid end time resolves the alert, even if the time is
     in the future. If the sender's fingerprint is missing or unusable, the fingerprint is computed
@@ -167,8 +183,10 @@ def parse_items(
     of the mapping do not become alerts. Raise NoValidItemError if the array contains no object.
     """
     alerts, refused, dropped = [], [], 0
-    for index, item in enumerate(items):
-        if not isinstance(item, dict):
+    for index, item in _list_parts(items, mapping):
+        if index >= len(items) * _MAX_PARTS:
+            refused.append(RejectedAlertItem(item_index=index, reason=_TOO_MANY_PARTS))
+        elif not isinstance(item, dict):
             refused.append(RejectedAlertItem(item_index=index, reason="it is not an object"))
         elif mapping.rules.dropped_when and mapping.rules.is_dropped(item):
             dropped += 1
@@ -280,11 +298,25 @@ class HttpEndpoint(AlertFormat):
             return _add_warning(parsed, _WEBHOOK_WARNING)
         return parsed
 
+    def list_parts(self, value: object, mapping: FieldMapping) -> Iterable[tuple[int, object]]:
+        """Return the objects in a body, split by the mapping."""
+        return _list_parts(self.list_body_items(value), mapping)
+
+    def reduce_body_to_item(
+        self, value: object, item_index: int, mapping: FieldMapping = NO_FIELD_MAPPING
+    ) -> Mapping[str, object]:
+        """Return an object, with only one of the items of the array that contains its alerts."""
+        items = self.list_body_items(value)
+        part = dict(self.list_parts(value, mapping)).get(item_index)
+        if isinstance(part, dict):
+            return part
+        return super().reduce_body_to_item(value, item_index % max(len(items), 1))
+
     def labels(self, value: object, item_index: int) -> Iterable[object]:
         """Return the object itself, or the members of a PagerDuty event that contain labels."""
         if isinstance(value, dict) and pagerduty.is_pagerduty_event(value):
             return (pagerduty.get_label_members(value),)
-        return super().labels(value, item_index)
+        return super().labels(value, item_index % max(len(self.list_body_items(value)), 1))
 
     def describe_parsing(self, mapping: FieldMapping) -> str:
         """Return a phrase that states whether the mapping was used."""
@@ -305,9 +337,10 @@ class HttpEndpoint(AlertFormat):
         name = mapping.sources[AlertField.FINGERPRINT]
         if fingerprint.is_usable_fingerprint(given):
             sentence = f"Reports with the same {name} are grouped into one alert."
-            yield GroupingRule(
-                fingerprint.compute_fingerprint_of_value(given), sentence, {name: given}
-            )
+            names = mapping.list_sources(AlertField.FINGERPRINT)
+            parts = given if len(names) > 1 and isinstance(given, list) else [given]
+            fields = dict(zip(names, parts, strict=True))
+            yield GroupingRule(fingerprint.compute_fingerprint_of_value(given), sentence, fields)
         stable = mapping.extract_stable_part(part)
         sentence = (
             f"Reports that differ only in {mapping.volatile_sources} are grouped into one alert."

@@ -409,10 +409,12 @@ class Prometheus(AlertFormat):
         """Return a webhook unchanged, or a single alert wrapped in an array."""
         return sample if _WEBHOOK_KEYS & sample.keys() else [sample]
 
-    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(
+        self, value: object, item_index: int, mapping: FieldMapping = NO_FIELD_MAPPING
+    ) -> Mapping[str, object]:
         """Return a webhook with only one of its items, or one item of an array."""
         if isinstance(value, list):
-            return _PostedAlert(super().reduce_body_to_item(value, item_index))
+            return _PostedAlert(super().reduce_body_to_item(value, item_index, mapping))
         payload = require_object(value)
         if not isinstance(payload.get("alerts"), list):
             return payload

@@ -315,7 +315,7 @@ def parse_stored_report(
     body_format = get_format(delivery.format)
     try:
         body = body_format.decode(delivery.body, reading=reading)
-        payload = body_format.reduce_body_to_item(body, item_index)
+        payload = body_format.reduce_body_to_item(body, item_index, mapping)
         parsed = body_format.parse(
             payload, now=delivery.received_at, reading=reading, mapping=mapping
         )
@@ -325,7 +325,7 @@ def parse_stored_report(
     return StoredReport(
         item=item,
         part=body_format.get_displayed_payload(payload),
-        payload=payload if len(body_format.list_body_items(body)) > 1 else None,
+        payload=None if body in (payload, [payload]) else payload,
     )
 
 

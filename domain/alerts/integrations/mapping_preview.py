@@ -147,6 +147,9 @@ class MessageParser:
         """
         parsed, payload = self.parse(messages.firing), messages.firing
         alert = next(iter(parsed.alerts), None)
+        warnings = collect_parse_warnings(parsed)
+        if (count := len(parsed.alerts)) > 1:
+            warnings.append(f"The sample contains {count:,} alerts. Only the first one is shown.")
         never_resolves, resolves_seldom = None, None
         if self.format.has_mapping and parsed.event is None:
             never_resolves = explain_missing_resolution(self.mapping, payload, self.reading)
@@ -154,7 +157,7 @@ class MessageParser:
         recovery = self._read_message("recovery", messages.recovery, alert)
         return SamplePreview(
             alert=explain_parsed_alert(alert) if alert else None,
-            parse_warnings=tuple(collect_parse_warnings(parsed)),
+            parse_warnings=tuple(warnings),
             never_resolves=None if recovery and recovery.resolves else never_resolves,
             resolves_seldom=resolves_seldom,
             repeat=self._read_message("repeat", messages.repeat, alert),

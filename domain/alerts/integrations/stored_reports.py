@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from http import HTTPStatus
+from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, select
@@ -85,6 +86,15 @@ class StoredBody(NamedTuple):
         first = self.value[0] if isinstance(self.value, list) and self.value else self.value
         return first if isinstance(first, dict) else {}
 
+    def split(self, mapping: FieldMapping) -> Mapping[int, StoredMessage]:
+        """Return a message for each object that a mapping reads as an alert, by its index."""
+        if not mapping.item_arrays:
+            return dict(enumerate(self.messages))
+        parts = self.format.list_parts(self.value, mapping)
+        return {
+            index: StoredMessage(firing=part) for index, part in parts if isinstance(part, dict)
+        }
+
     def read(self, mapping: FieldMapping, *, reading: ParserSettings) -> ParsedBody | None:
         """Return the alerts that a mapping reads, or None if the body can no longer be parsed."""
         at = self.received_at
@@ -156,12 +166,14 @@ def read_reports(
     bodies: Sequence[StoredBody], mapping: FieldMapping, *, reading: ParserSettings
 ) -> list[Report]:
     """Return the alerts that a mapping reads from stored bodies, in order."""
-    return [
-        Report(alert, body.messages[alert.item_index])
+    reports = (
+        Report(alert, messages[alert.item_index])
         for body in bodies
         if (parsed := body.read(mapping, reading=reading)) and parsed.event is None
+        for messages in (body.split(mapping),)
         for alert in parsed.alerts
-    ]
+    )
+    return list(islice(reports, _MAX_MESSAGES))
 
 
 def count_reports(reports: Sequence[Report]) -> ReportCounts:

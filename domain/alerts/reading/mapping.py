@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.mapping_rules import (
@@ -24,8 +24,10 @@ from domain.alerts.reading.paths import (
     find_value,
     format_path,
     list_children,
+    list_pairs,
     remove_value,
     serialize_path,
+    set_value,
     validate_path,
 )
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
@@ -36,6 +38,8 @@ from domain.core.word_lists import join_words
 #: Maximum number of sample values that are offered as choices.
 _MAX_SAMPLE_VALUES = 500
 _MAX_PATHS_PER_FIELD = 2
+#: Minimum number of items of an array that are separate alerts.
+_MIN_ITEMS = 2
 #: Key of the rules in a stored mapping. No field of an alert has this name.
 _RULES_KEY = "rules"
 
@@ -77,6 +81,9 @@ class FieldMapping:
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
+    #: Arrays whose first item contains the title or the fingerprint, outermost first. The value is
+    #: True if several keys of this item are read, so it is not a pair of a name and a value.
+    item_arrays: Mapping[PayloadPath, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute the values that do not depend on the payload."""
@@ -91,13 +98,35 @@ class FieldMapping:
         stored = {name.value: [list(path) for path in self.paths[name]] for name in self.paths}
         rules = {_RULES_KEY: serialize_mapping_rules(self.rules)} if self.rules != NO_RULES else {}
         object.__setattr__(self, "stored", {**stored, **rules})
+        object.__setattr__(self, "item_arrays", dict(self._find_item_arrays()))
+
+    def _find_item_arrays(self) -> Iterator[tuple[PayloadPath, bool]]:
+        for alert_field in (AlertField.FINGERPRINT, AlertField.TITLE):
+            join = self.rules.joins.get(alert_field)
+            for path in (*self.paths.get(alert_field, ()), *(join.paths if join else ())):
+                for end in (index for index, segment in enumerate(path) if segment == 0):
+                    inner = [each[end:] for each in self.all_paths if each[:end] == path[:end]]
+                    # If the mapping also reads another item, the array does not contain alerts.
+                    if {each[0] for each in inner if each} == {0}:
+                        yield path[:end], len({each[1:2] for each in inner}) > 1
+
+    def split_payload(self, payload: object) -> Iterator[object]:
+        """Yield a copy of a payload for each item of the array that contains its alerts.
+
+        In a copy, this array contains only the item, so that the paths to the first item read it.
+        An item that is not an object is yielded itself. Without such an array, yield the payload.
+        """
+        return _split_payload(payload, self.item_arrays)
 
     def _format_source(self, alert_field: AlertField) -> str:
-        source = alert_field.value
-        if alert_field in self.paths:
-            source = " or else ".join(map(format_path, self.paths[alert_field]))
+        return join_words(self.list_sources(alert_field))
+
+    def list_sources(self, alert_field: AlertField) -> list[str]:
+        """Return the source of a field and of each value that is appended to it, for display."""
+        paths = self.paths.get(alert_field, ((alert_field.value,),))
         join = self.rules.joins.get(alert_field)
-        return join_words([source, *map(format_path, join.paths if join else ())])
+        source = " or else ".join(map(format_path, paths))
+        return [source, *map(format_path, join.paths if join else ())]
 
     @property
     def all_paths(self) -> tuple[PayloadPath, ...]:
@@ -162,6 +191,30 @@ def _join_values(
         return parts
     texts = (convert_to_text(part).strip() for part in parts if not is_blank(part))
     return join.separator.join(dict.fromkeys(texts))
+
+
+def _split_payload(payload: object, arrays: Mapping[PayloadPath, bool]) -> Iterator[object]:
+    for path, is_certain in arrays.items():
+        items = find_value(payload, path)
+        if not _contains_alerts(items) or (list_pairs(items) and not is_certain):
+            continue
+        within = {each: arrays[each] for each in arrays if each[: len(path)] == path != each}
+        for item in items:
+            if isinstance(item, dict):
+                yield from _split_payload(set_value(payload, path, [item]), within)
+            else:
+                yield item
+        return
+    yield payload
+
+
+def _contains_alerts(items: object) -> TypeGuard[list[object]]:
+    """Return whether a value is an array of several items, at least one of them an object."""
+    return (
+        isinstance(items, list)
+        and len(items) >= _MIN_ITEMS
+        and any(isinstance(item, dict) for item in items)
+    )
 
 
 #: Mapping that reads each field from the key with the same name.

@@ -63,18 +63,18 @@ _MAX_TIME_LENGTH = 1000
 
 # RFC 3339 section 5.6 with variants. The T can be a space, and the date can contain dots or slashes
 # (Zabbix). The seconds or the whole time can be missing, and a comma can precede the fraction. The
-# offset can follow a space, and can lack the colon or the minutes (Postgres). A zone name can
-# follow the offset (Go, Java) or replace it, or both can be missing.
+# offset can follow a space or `UTC`, and can lack the colon or the minutes (Postgres). A zone name
+# can follow the offset (Go, Java) or replace it, or both can be missing.
 _RFC_3339 = re.compile(
     r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-    r"(?: *(?P<offset>Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?))?"
+    r"(?: *(?P<offset>Z|(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?))?"
     r"(?P<zone>(?: | ?\[)[a-z][a-z0-9_+/-]*\]?)?(?: m=[+-][\d.]+)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _RFC_2822 = re.compile(
     r"(?P<date>(?:[a-z]{3,9},? )?\d\d?[ -][a-z]{3}[ -](?:\d\d){1,2} \d\d?:\d\d(?::\d\d)?)"
-    r"(?: (?:(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
+    r"(?: (?:(?:UTC|GMT)?(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
     re.ASCII | re.IGNORECASE,
 )
 #: Pattern of times from `date` and Nagios, with the year at the end.

@@ -6,10 +6,12 @@ from typing import NamedTuple
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.storing.lifecycle import RESOLVED
 from domain.paging.escalations.types import ContactOutcome
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.states import MessageState, PageState, get_message_state
 from models import (
+    Alert,
     Contact,
     Page,
     PageMessage,
@@ -34,18 +36,23 @@ def find_page_statuses(
 
     Pages whose records were deleted are left out.
     """
-    pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
-    contacts = find_contact_outcomes({page.batch_id for page in pages}, session=session)
+    pages = session.execute(
+        select(Page, Alert.status)
+        .outerjoin(Alert, Alert.id == Page.alert_id)
+        .where(Page.key.in_(keys))
+    ).all()
+    contacts = find_contact_outcomes({page.batch_id for page, _ in pages}, session=session)
     return {
-        page.key: PageStatus(_get_page_state(page), contacts.get(page.batch_id or 0, ()))
-        for page in pages
+        page.key: PageStatus(_get_page_state(page, status), contacts.get(page.batch_id or 0, ()))
+        for page, status in pages
     }
 
 
-def _get_page_state(page: Page) -> PageState:
+def _get_page_state(page: Page, status: str | None) -> PageState:
     if page.outcome is not None:
         return PageState(page.outcome)
-    if page.withdrawn_at is not None:
+    # The worker may not have withdrawn the unsent pages of a resolved alert yet.
+    if page.withdrawn_at is not None or (page.batch_id is None and status == RESOLVED):
         return PageState.WITHDRAWN
     return PageState.WAITING if page.batch_id is None else PageState.LEFT
 

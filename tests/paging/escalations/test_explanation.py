@@ -10,6 +10,7 @@ from domain.paging.escalations.explanation import EscalationView, list_sent_page
 from domain.paging.escalations.last_pages import list_last_pages
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
+from domain.paging.notifications.states import PageState
 from models import ContactRule, Escalation, Silence, User
 from tests.paging.escalations.test_handling import set_timeout
 from tests.support.notifications.escalations import Escalated
@@ -72,6 +73,19 @@ def test_the_first_screen_names_the_last_step_and_the_recipients_of_the_next(
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
     assert shown(shop, alert).sentence == "Paging stopped when @bob acknowledged the alert."
+
+
+def test_an_unsent_page_about_a_resolved_alert_is_not_shown_as_waiting(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.follow()
+    states = []
+    for _ in range(2):
+        with shop.session() as session:
+            states += [page.state for page in list_last_pages(alert, session=session)]
+        # The worker has not processed the resolution yet.
+        shop.resolve([alert])
+    assert states == [PageState.WAITING, PageState.WITHDRAWN]
 
 
 @pytest.mark.long

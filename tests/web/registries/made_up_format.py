@@ -71,8 +71,11 @@ class Lighthouse(AlertFormat):
         ships = value.get("ships") if isinstance(value, dict) else None
         return ships if isinstance(ships, list) else ()
 
-    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(
+        self, value: object, item_index: int, mapping: FieldMapping = NO_FIELD_MAPPING
+    ) -> Mapping[str, object]:
         """Return the report about one ship."""
+        del mapping
         return {"ships": [self.list_body_items(value)[item_index]]}
 
     def labels(self, value: object, item_index: int) -> tuple[object, ...]:
