@@ -96,9 +96,9 @@ class ApplicationPages:
 
     def setup(self, application_id: int) -> ResponseReturnValue:
         """Show only the setup progress of an application, for a page that polls the progress."""
-        application = self.get(application_id)
+        application, day = self.get(application_id), parse_day(get_list_query("day"))
         page = self._render_page(
-            "_setup", application=application, **self._build_setup_context(application)
+            "_setup", application=application, **self._build_setup_context(application, day)
         )
         return page, 200, {"Cache-Control": "no-store"}
 

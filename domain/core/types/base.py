@@ -448,7 +448,7 @@ class PagedQuery(OffsetQuery):
     #: Column that determines the order. Subclasses override the type with a `Literal`, which mypy
     #: accepts for a `str`, but not for another `Literal`.
     order_by: str = Field(default="id", pattern="^id$")
-    sort: Literal["asc", "desc"] = "desc"
+    sort: Literal["asc", "desc"] = Field(default="desc", description="Order of the list.")
 
     @field_validator("pagination")
     @classmethod

@@ -235,6 +235,21 @@ def test_repeated_rejections_are_counted_and_do_not_hide_others(gatebell: LiveGa
     wait_until(is_counted)
 
 
+def test_the_polled_part_of_a_page_keeps_the_chosen_day(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner)
+    redeem(gatebell, client, "x")
+    browser = open_browser(gatebell, owner)
+    address = f"{PAGES}/{client.id}"
+    page = browser.get(f"{gatebell.url}{address}?day=2026-01-01").text
+    (watched,) = re.findall(r'data-watch="([^"]+)"', page)
+    part = browser.get(gatebell.url + unescape(watched))
+    assert "No requests of 1 Jan 2026 (UTC)." in words(part)
+    assert f'href="{address}?day=2026-01-01">Check again' in part.text
+    assert browser.get(f"{gatebell.url}{address}/setup?day=x").status_code == 400
+    assert "The latest rejected requests" in setup_of(gatebell, client, owner)
+
+
 def test_unknown_clients_and_waiting_devices_are_not_recorded(gatebell: LiveGatebell) -> None:
     client = television(gatebell)
     device_code = codes(gatebell, client)["device_code"]

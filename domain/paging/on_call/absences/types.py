@@ -1,7 +1,7 @@
 """Resources and request bodies for absences, imported calendars, holidays and conflicts."""
 
 from datetime import date
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,9 @@ MAX_CALENDAR_NAME_LENGTH, MAX_NOTE_LENGTH = 100, 200
 class AbsenceQuery(PagedQuery):
     """Query parameters for a list of absences."""
 
-    order_by: str = Field(default="id", pattern="^(?:id|starts_at)$")
+    order_by: Literal["id", "starts_at"] = Field(
+        default="id", description="Field by which the list is sorted."
+    )
 
 
 class OnCallAbsence(Resource):
@@ -42,9 +44,11 @@ class OnCallAbsence(Resource):
 class NewAbsence(Body):
     """Request body that creates an absence."""
 
-    starts_at: RequestTime
-    ends_at: RequestTime
-    note: Annotated[Line, Field(max_length=MAX_NOTE_LENGTH)] = ""
+    starts_at: RequestTime = Field(description="Start, for example 2027-05-31T12:00:00Z.")
+    ends_at: RequestTime = Field(description="End, for example 2027-06-07T12:00:00Z.")
+    note: Annotated[Line, Field(max_length=MAX_NOTE_LENGTH)] = Field(
+        default="", description="Note that only the user sees."
+    )
 
 
 class ImportedCalendar(Resource):
