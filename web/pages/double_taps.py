@@ -1,8 +1,8 @@
 """Marks pages that follow a change, so that an accidental second tap does nothing.
 
 After a change, another button may be at the position of the tap. On a marked page, the style sheet
-(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard works. With
-scripts (page.js), only buttons near the tap do, until 2.5 seconds after the tap.
+(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard still
+works. With scripts (page.js), only buttons near the tap ignore it, until 2.5 seconds after the tap.
 """
 
 from flask import Response, request, session

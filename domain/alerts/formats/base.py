@@ -81,7 +81,10 @@ class IntegrationType:
 
 
 class OnCallToolLink(IntegrationType):
-    """A link to a tool that takes over paging while it is active. It does not receive alerts."""
+    """A link to a tool that takes over paging while the link is active.
+
+    Integrations of this type do not receive alerts.
+    """
 
     takes_over = True
 
@@ -168,7 +171,7 @@ class AlertFormat(IntegrationType, ABC):
         return orjson.dumps(self.example(format_utc_time(now)), option=orjson.OPT_INDENT_2).decode()
 
     def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
-        """Return a decoded body changed so that it resolves its alert, or None if it cannot be."""
+        """Return a decoded body changed to resolve its alert, or None if that is impossible."""
         del self, value, mapping, now
         return None
 

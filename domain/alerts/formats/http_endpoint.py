@@ -64,7 +64,7 @@ _PROMETHEUS_WARNING = (
     "type "
     "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
 )
-#: Alternative key of the environment, which some senders use.
+#: Alternative key for the environment, which some senders use.
 _ALTERNATIVE_ENVIRONMENT_KEY = "gitlab_environment_name"
 
 #: Maximum number of alerts that a mapping reads from one object.
@@ -113,7 +113,7 @@ def _parse_alert(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
     end = parse_end_time(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
-    if mapping.rules.resolved_when:  # The rules decide whether the alert is resolved.
+    if mapping.rules.resolved_when:  # The rules determine whether the alert is resolved.
         is_over = mapping.rules.is_over(body)
         end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
     started_at = start.time
@@ -370,7 +370,7 @@ class HttpEndpoint(AlertFormat):
         }
 
     def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
-        """Return an object that a rule or an end time resolves."""
+        """Return an object whose alert is resolved by a rule or an end time, or None."""
         if not isinstance(value, dict):
             return None
         if not mapping.reads_fields and pagerduty.is_pagerduty_event(value):

@@ -365,7 +365,8 @@ class Prometheus(AlertFormat):
     accepts_groups = True
     body = MetricsAlerts | list[MetricsItem]
     has_labels = True
-    #: Alertmanager retries after a 503 response, but not after a 429 response.
+    #: Status code 503, because Alertmanager retries after a 503 response, but not after a 429
+    #: response.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
     guides = (
         Guide("alertmanager", "Alertmanager"),

@@ -20,10 +20,10 @@ _TYPES_BY_NAME = {each.name: each for each in INTEGRATION_TYPES}
 
 
 def get_format(name: str) -> AlertFormat:
-    """Return the format with a stored name."""
+    """Return the format with this stored name."""
     return FORMATS_BY_NAME[name]
 
 
 def get_integration_type(name: str) -> IntegrationType:
-    """Return the integration type with a stored name."""
+    """Return the integration type with this stored name."""
     return _TYPES_BY_NAME[name]

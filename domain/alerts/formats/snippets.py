@@ -30,7 +30,7 @@ class Snippet:
 
 
 def fill_snippets(declarations: Path, group: str, **values: str) -> tuple[Snippet, ...]:
-    """Return the snippets of a group in a TOML file, with values in place of their `@NAME@`."""
+    """Return the snippets of a group in a TOML file, with values for `@NAME@` placeholders."""
     return tuple(
         Snippet(
             title=each["title"],
@@ -48,13 +48,13 @@ def _read_declarations(declarations: Path) -> dict[str, Any]:
 
 def build_general_snippets(url: str, key: str, body: str) -> tuple[Snippet, ...]:
     """Return a curl command and a Python script that post a JSON body."""
-    # JSON contains no three quotes in succession, so it is also the content of a raw string.
+    # JSON never contains three quotes in a row, so it can be inserted into a raw string unchanged.
     quoted = {"SHELL_URL": shlex.quote(url), "SHELL_BODY": shlex.quote(body)}
     return fill_snippets(_DECLARATIONS, "general", URL=url, KEY=key, BODY=body, **quoted)
 
 
 def build_http_snippets(url: str, key: str, base_url: str) -> tuple[Snippet, ...]:
-    """Return the snippets for tools that send events, a script or a template, sorted by name."""
+    """Return the snippets for tools that send JSON to an HTTP endpoint, sorted by name."""
     scheme, _, rest = url.partition("://")
     # Apprise turns options with a plus sign into headers. Options with a colon rename or add
     # members of the body.

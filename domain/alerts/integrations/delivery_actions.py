@@ -225,7 +225,7 @@ def show_delivery(
 def recognize_deliveries(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: DeliveryRecognitionBody
 ) -> DeliveryRecognition:
-    """Recognize the tool that sent stored deliveries, and propose type, mapping and severities."""
+    """Recognize the tool that sent stored deliveries; propose a type, mapping and severities."""
     integration = get_receiving_integration(work, project, integration_id)
     texts = {
         name: deliveries.get_delivery_text(integration.id, delivery_id, session=work.session)
@@ -375,7 +375,7 @@ def _replay_delivery(
 def _replay_delivery_once(
     work: UnitOfWork, integration: IntegrationView, delivery_id: int
 ) -> int | None:
-    """Replay a delivery and return the ID of the new delivery, or None if already replayed.
+    """Replay a delivery; return the new delivery's ID, or None if it was already replayed.
 
     Raise the errors that a receiver raises.
     """

@@ -1,4 +1,4 @@
-"""Finds the hours of the last day with deliveries of integrations, and counts deliveries."""
+"""Finds the hours of the last day in which integrations got deliveries, and counts deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from domain.core.database.time_search import build_time_search
 from models import Delivery
 
 SHOWN_HOURS = 24
-#: Maximum number of deliveries of an integration that are counted for a day.
+#: Maximum number of deliveries that are counted for an integration and a day.
 MAX_DAY_COUNT = 10_000
 #: Query for the hours in which each integration accepted a delivery, and rejected a delivery.
 _HOURS = """
@@ -36,8 +36,8 @@ SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
     AND projects.deleted_at IS NULL CROSS JOIN parts
 ) AS counted GROUP BY part ORDER BY part
 """
-#: Conditions by SQL dialect. The order of the columns in the pairs lets Postgres use only the
-#: indexes that begin with the integration.
+#: Conditions by SQL dialect. Because the pairs begin with the integration, Postgres can use only
+#: indexes that also begin with it.
 _INSIDE = {
     "postgresql": "(integration_id, deliveries.id) >= (integrations.id, first) AND "
     "(integration_id, deliveries.id) < (integrations.id, following)",
@@ -58,7 +58,10 @@ class DeliveryHour(NamedTuple):
 def find_delivery_hours(
     project_id: int, *, session: Session, now: datetime
 ) -> Mapping[int, tuple[DeliveryHour, ...]]:
-    """Return the last 24 hours of each integration of a project, oldest first, without tests."""
+    """Return the last 24 hours for each integration in a project, oldest first.
+
+    Test alerts are not included.
+    """
     starts = [now - timedelta(hours=SHOWN_HOURS - hour) for hour in range(SHOWN_HOURS)]
     found: dict[int, tuple[DeliveryHour, ...]] = {}
     for row in _read_parts(_HOURS, starts, {"project_id": project_id}, session):
@@ -77,7 +80,7 @@ class DeliveryCount(NamedTuple):
 def count_deliveries(starts: Sequence[datetime], *, session: Session) -> list[DeliveryCount]:
     """Count the deliveries of all integrations in the period from each time to the next.
 
-    At most MAX_DAY_COUNT deliveries of each integration are counted in a period.
+    At most MAX_DAY_COUNT deliveries are counted for each integration and period.
     """
     found = {
         row.part: DeliveryCount(int(row.deliveries - row.rejected), int(row.rejected))

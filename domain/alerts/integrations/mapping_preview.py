@@ -105,13 +105,13 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: Numbers for the deliveries with the current mapping, and with the draft.
+    #: Counts for the deliveries with the current mapping, and with the proposed mapping.
     before: ReportCounts
     after: ReportCounts
 
     @property
     def shown(self) -> tuple[ComparedDelivery, ...]:
-        """Comparisons that pages and the API list."""
+        """Comparisons that are listed on pages and in the API."""
         return self.comparisons[:_MAX_SHOWN_DELIVERIES]
 
     @property
@@ -122,7 +122,7 @@ class MappingPreview:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageParser:
-    """Parses the messages of an alert with a format and a mapping."""
+    """Parses the messages about an alert with a format and a mapping."""
 
     format: AlertFormat
     mapping: FieldMapping
@@ -167,7 +167,7 @@ class MessageParser:
     def _read_message(
         self, name: str, payload: Mapping[str, object] | None, first: IncomingAlert | None
     ) -> ReadMessage | None:
-        """Return how a repeat or a recovery is processed after the alert of the first message."""
+        """Return the effect of a repeat or a recovery on the alert from the first message."""
         if payload is None:
             return None
         alert = next(iter(self.parse(payload, name).alerts), None)

@@ -115,7 +115,7 @@ _SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping
 
 
 class _Messages(Body):
-    """Messages of one alert."""
+    """Messages about one alert."""
 
     sample: JsonText
     repeat: JsonText | None = Field(
@@ -157,7 +157,7 @@ class AlertMappingBody(Body):
 
 
 class MappedIntegration(NewIntegration):
-    """A new integration, optionally with a mapping, such as one that `recognize` proposes."""
+    """A new integration, optionally with a mapping, such as a proposal from `recognize`."""
 
     sample: JsonText | None = Field(
         default=None,
@@ -215,7 +215,7 @@ class ReadAlert(Resource):
 
 
 class ReadMessage(Resource):
-    """The effect of a repeat or a recovery on the alert of the sample."""
+    """The effect of a repeat or a recovery on the sample's alert."""
 
     alert: ReadAlert | None = Field(
         description="Alert that is read from it. Null if it is dropped."
@@ -361,7 +361,7 @@ class AlertRecognition(SamplePreview):
 
 
 class RelatedDelivery(Resource):
-    """A stored delivery that looks like a message of the same alert."""
+    """A stored delivery that looks like a message about the same alert."""
 
     delivery_id: int
     received_at: Time
@@ -369,7 +369,7 @@ class RelatedDelivery(Resource):
 
 
 class DeliveryRecognitionBody(Body):
-    """Stored deliveries of one alert."""
+    """Stored deliveries for one alert."""
 
     sample: _DeliveryId = Field(description="Id of a delivery about a problem.")
     repeat: _DeliveryId | None = Field(
@@ -381,7 +381,7 @@ class DeliveryRecognitionBody(Body):
 
 
 class DeliveryRecognition(AlertRecognition):
-    """The proposed settings for stored deliveries, and further deliveries of the same alert."""
+    """The proposed settings for stored deliveries, and further deliveries for the same alert."""
 
     related: tuple[RelatedDelivery, ...] = Field(
         description="Later deliveries that look like the repeat and the recovery of the sample, "

@@ -176,8 +176,8 @@ def _set_monitor(
         Integration.project_id == integration.project_id, Integration.monitor_id == former
     )
     if former is not None and not session.scalar(shares):
-        # No other integration of the previous monitor can report alerts of its deleted
-        # integrations.
+        # The previous monitor has no integrations left, so the alerts from its deleted integrations
+        # are moved as well.
         own = or_(own, Alert.integration_id.is_(None) & (Alert.monitor_id == former))
     _move_open_alerts(integration.project_id, own, monitor_id, session=session, now=now)
 

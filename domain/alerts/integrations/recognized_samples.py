@@ -1,4 +1,4 @@
-"""Recognizes pasted messages of an alert, and previews how they would be processed together."""
+"""Recognizes pasted messages about an alert, and previews their processing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def recognize_messages(
     now: datetime,
     reading: ParserSettings,
 ) -> Recognition:
-    """Recognize the messages of an alert. Of an array, the first object is used.
+    """Recognize the messages about an alert. Only the first object in an array is used.
 
     `answers` are the values of chosen answers to the questions about the messages, by the names of
     the questions. Raise InvalidError, which names the message.

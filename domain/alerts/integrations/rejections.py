@@ -188,8 +188,8 @@ def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> boo
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # Deliveries of alerts are stored longer than other deliveries. They show whether an alert is a
-    # test.
+    # Deliveries that alerts refer to are stored longer than other deliveries, and show whether an
+    # alert is a test.
     alert = (
         select(Alert.id)
         .outerjoin(Delivery, Delivery.id == Alert.delivery_id)

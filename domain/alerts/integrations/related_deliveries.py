@@ -28,13 +28,14 @@ from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from models import Delivery
 
-#: Maximum number of deliveries that are compared. Larger bodies than a sample are skipped.
+#: Maximum number of deliveries that are compared. Bodies that are too large for a sample are
+#: skipped.
 _MAX_COMPARED_DELIVERIES = 50
 #: Maximum size of all compared bodies together, in bytes.
 _MAX_TOTAL_BYTES = 256 * 1024
 #: Number of deliveries that are offered as samples.
 _MAX_SAMPLES = 5
-#: Part of the keys of two messages that both have, if they have the same structure.
+#: Minimum proportion of keys that two messages with the same structure have in common.
 _MIN_SHARED_KEYS = 0.6
 
 
@@ -47,7 +48,7 @@ class _MessageComparison:
     reading: ParserSettings
 
     def find_role(self, later: Mapping[str, object]) -> str | None:
-        """Return `repeat` or `recovery` if a later message is one of the same alert, or else None.
+        """Return `repeat` or `recovery` for a later message about the same alert, or else None.
 
         Both messages must have the same structure and the same identity. A recovery must also have
         the opposite state, or an end.
@@ -111,7 +112,7 @@ def find_related_deliveries(
     """Return the stored deliveries that look like the repeat and the recovery of a message.
 
     If the message itself is stored, only later deliveries are compared. Without a message, return
-    up to five latest deliveries with the role `sample`.
+    up to five of the latest deliveries with the role `sample`.
     """
     stored = _list_messages(work, get_receiving_integration(work, project, integration_id).id)
     if payload is None:
@@ -133,7 +134,7 @@ def find_related_deliveries(
 def find_earlier_message(
     work: UnitOfWork, project: ProjectView, integration_id: int, delivery_id: int
 ) -> RelatedDelivery | None:
-    """Return the last earlier delivery that a delivery looks like the repeat or recovery of.
+    """Return the latest earlier delivery that the given delivery seems to repeat or to resolve.
 
     The result has the role of the later delivery. Return None if there is no such delivery.
     """
@@ -149,7 +150,7 @@ def find_earlier_message(
 
 
 def _list_samples(work: UnitOfWork, stored: Sequence[StoredBody]) -> Iterator[RelatedDelivery]:
-    """Yield the deliveries that are neither a repeat nor a recovery of another one."""
+    """Yield the deliveries that are neither a repeat nor a recovery of another delivery."""
     comparisons: list[_MessageComparison] = []
     for each in stored:
         if not any(earlier.find_role(each.payload) for earlier in comparisons):
@@ -166,7 +167,7 @@ def _build_related(body: StoredBody, role: str) -> RelatedDelivery:
 
 
 def _list_messages(work: UnitOfWork, integration_id: int, until: int = MAX_ID) -> list[StoredBody]:
-    """Return the messages of senders up to a delivery, oldest first."""
+    """Return the messages from senders up to a delivery, oldest first."""
     sizes = work.session.execute(
         select(Delivery.id, Delivery.size, Delivery.status_code)
         .where(

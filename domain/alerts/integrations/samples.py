@@ -215,7 +215,8 @@ def _parse_conditions(
             yield validate_payload_condition(path, row.operator, words, field="mapping")
 
 
-#: Maximum size of a sample in bytes. It shows one alert; receivers accept much larger bodies.
+#: Maximum size of a sample in bytes. A sample contains one alert; receivers accept much larger
+#: bodies.
 MAX_SAMPLE_BYTES = 64 * 1024
 
 
@@ -273,7 +274,7 @@ def parse_sample(text: str, *, nesting_limit: int) -> Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageTexts:
-    """Messages of one alert as JSON texts. The repeat and the recovery may be empty."""
+    """Messages about one alert as JSON texts. The repeat and the recovery may be empty."""
 
     sample: str
     repeat: str = ""
@@ -281,7 +282,7 @@ class MessageTexts:
 
 
 def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, Messages]:
-    """Return the parsed sample and all messages. Of an array, the first object is used.
+    """Return the parsed sample and all messages. Only the first object in an array is used.
 
     Raise InvalidError, which names the message.
     """
@@ -304,7 +305,7 @@ def _parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
 
 
 def _select_first_object(text: str, nesting_limit: int) -> str:
-    """Return the text of the first object of an array, or the text itself."""
+    """Return the text of the first object in an array, or the text itself."""
     try:
         value = parse_json(text.encode("utf-8", "surrogatepass"), nesting_limit=nesting_limit)
     except UnreadableBodyError:
@@ -377,8 +378,8 @@ def build_mapping(
     A path must be in the sample, the saved mapping, or the mapping proposed for the sample. Saved
     and proposed mappings may read values that only other payloads from the sender contain.
 
-    Paths of the end time and of rules are not checked, because the values that resolve or drop an
-    alert are often missing from the sample.
+    The paths for the end time and for rules are not checked, because the values that resolve or
+    drop an alert are often missing from the sample.
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
@@ -440,7 +441,7 @@ class MappingDraft:
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
-        """Values of the mapping and of the other messages that are missing from the sample."""
+        """Values in the mapping or in the other messages that are missing from the sample."""
         offered = {value.path for value in self.sample.values}
         found = {
             path: describe_value(path, find_value(self.sample.payload, path))
@@ -509,7 +510,7 @@ def build_proposed_draft(
 ) -> MappingDraft:
     """Return a draft for a new sample with the mapping that is proposed for its messages.
 
-    `words` are severity words that are added to the proposed ones.
+    `words` are severity words that are added to the proposed severity words.
     """
     mapping = propose_mapping(messages).mapping
     mapping = mapping.with_rules(severity_words={**mapping.rules.severity_words, **words})

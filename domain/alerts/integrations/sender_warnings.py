@@ -1,4 +1,4 @@
-"""Finds what is wrong with the deliveries of an integration, and proposes changed mappings.
+"""Finds problems with the deliveries of an integration, and proposes changed mappings.
 
 Only the latest stored deliveries are read. Each proposed mapping is first tried on these deliveries
 (`domain.alerts.integrations.stored_reports`).
@@ -55,7 +55,7 @@ from domain.projects.views import ProjectView
 
 #: Minimum numbers of repeats, and of alerts without a recovery, for a warning.
 _MIN_REPEATS, _MIN_OPEN_ALERTS = 2, 3
-#: Period without a recovery after which a sender probably sends none.
+#: Period without a recovery after which a sender probably sends no recoveries at all.
 _MIN_PERIOD_WITHOUT_RECOVERY = timedelta(days=1)
 #: Maximum numbers of recoveries that are compared with problems, and of proposed severity words.
 _MAX_COMPARED_RECOVERIES, _MAX_WORDS = 20, 20
@@ -209,7 +209,8 @@ class StoredLog:
             return  # The deliveries have the format of another type.
         has_own_paths = self._integration.mapping.paths != proposal.mapping.paths
         source = self._reports[-1].alert.fingerprint_source
-        # The declarations of known tools group reports as their documentation describes.
+        # Mappings that are declared for known tools group reports as the tools' documentation
+        # describes.
         is_declared = kind.has_mapping and proposal.tool and not has_own_paths
         if before.merged_hosts and not is_declared:
             told = f"Reports of different hosts have the same fingerprint. It is made of {source}."
@@ -307,7 +308,8 @@ class StoredLog:
     def _is_safe(self, mapping: FieldMapping, after: ReportCounts) -> bool:
         """Return whether a mapping neither merges hosts nor resolves fewer alerts.
 
-        It must also identify all messages that have one of the values of its fingerprint.
+        The mapping must also find the first value of its fingerprint in each message that contains
+        any of the values.
         """
         identities = [_read_identity(mapping, report.message) for report in self._reports]
         is_whole = all(is_blank(parts) or not is_blank(parts[0]) for parts in identities)
@@ -336,7 +338,7 @@ def _read_identity(mapping: FieldMapping, message: Messages) -> list[object]:
 
 
 def _find_related_messages(reports: Sequence[Report]) -> Messages | None:
-    """Return messages of one alert: with a recovery and a repeat, as far as they are stored."""
+    """Return a message about an alert, with its recovery and its repeat if they are stored."""
     problems: list[Report] = []
     pairs: deque[tuple[Report, Report]] = deque(maxlen=_MAX_COMPARED_RECOVERIES)
     for report in reports:
@@ -392,7 +394,7 @@ def _propose_mappings(
 
 
 def _add_host(mapping: FieldMapping, related: Messages) -> FieldMapping:
-    """Return a mapping whose fingerprint also contains the host, if all messages have the same."""
+    """Return a mapping with the host in its fingerprint, if all messages have the same host."""
     name = AlertField.FINGERPRINT
     join = mapping.rules.joins.get(name, ValueJoin(()))
     leaf = StoredMessage(firing=related.firing).host

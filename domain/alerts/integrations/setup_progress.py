@@ -195,7 +195,7 @@ _ADVICE_BY_STATUS: Mapping[int, str] = {
 
 
 def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
-    """Return advice on how to fix a request that was rejected with a status code."""
+    """Return advice on how to fix a request that was rejected with this status code."""
     of_sender = {
         401: sender.key,
         413: sender.size or sender.volume or "Send fewer alerts per request, or shorter texts.",
@@ -209,9 +209,9 @@ def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
 class SetupStage(StrEnum):
     """The setup stage of an integration."""
 
-    #: No sender has sent a request yet.
+    #: Stage before the first request from a sender.
     WAITING = "waiting"
-    #: The newest request was rejected.
+    #: Stage in which the newest request was rejected.
     REFUSED = "refused"
     RECEIVING = "receiving"
 

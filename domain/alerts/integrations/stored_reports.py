@@ -117,7 +117,7 @@ class Report(NamedTuple):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names of the hosts in lower case, as the mapping or else the keys define them."""
+        """Names of the hosts in lower case, from the alert or otherwise from its message."""
         found: object = self.alert.hosts
         if not found:
             found = self.message.host.value if self.message.host else ()
@@ -177,7 +177,7 @@ def read_reports(
 
 
 def count_reports(reports: Sequence[Report]) -> ReportCounts:
-    """Return what the reports would do if they arrived in this order and no alert was open."""
+    """Count the effects of the reports if they arrived in this order while no alert was open."""
     counts: Counter[str] = Counter()
     subjects: Counter[object] = Counter()
     opened: dict[bytes, Report] = {}

@@ -1,4 +1,4 @@
-"""Test alerts, dry runs, and resent bodies of deliveries.
+"""Test alerts, dry runs, and resent delivery bodies.
 
 A test alert is stored like any other alert, while a dry run stores nothing. Both explain how each
 alert in the body is parsed, and the effects of storing it.
@@ -102,7 +102,7 @@ class ReplayResult(Resource):
 class TestAlertBody(Body):
     """A test alert."""
 
-    #: Prevents pytest from collecting the class as a test case.
+    #: Attribute that prevents pytest from collecting the class as a test case.
     __test__ = False
 
     payload: JsonText | None = Field(

@@ -39,7 +39,7 @@ MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
 MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
 
-#: Length of a revision of a mapping, in characters.
+#: Length of a mapping revision, in characters.
 _REVISION_LENGTH = 16
 
 
@@ -229,7 +229,7 @@ class IntegrationView:
 
     @property
     def mapping_revision(self) -> str:
-        """Identifier of the saved sample and mapping, which changes with each of them."""
+        """Identifier of the saved sample and mapping, which changes when either of them changes."""
         text = format_canonical_json([self.sample, self.mapping.stored])
         return sha256(text).hexdigest()[:_REVISION_LENGTH]
 
@@ -270,7 +270,7 @@ class IntegrationView:
     def build_recovery_body(
         self, body: str, *, now: datetime, reading: ParserSettings
     ) -> str | None:
-        """Return a body changed so that it resolves its alert, or None if no rule does that."""
+        """Return a body changed to resolve its alert, or None if no rule can resolve the alert."""
         value = self.format.decode_stored_body(body.encode(), reading=reading)
         recovery = self.format.build_recovery(value, self.mapping, now=now)
         return format_indented_json(recovery) if recovery else None

@@ -75,7 +75,7 @@ def _compute_depth(body: bytes) -> int:
 
 
 def _parse_leniently(body: bytes) -> object:
-    """Parse JSON that orjson rejects, such as lone surrogates and large numbers.
+    """Parse JSON that orjson rejects, for example because of lone surrogates or large numbers.
 
     Raise UnreadableBodyError if the body is not valid JSON.
     """

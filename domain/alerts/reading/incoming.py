@@ -121,7 +121,10 @@ class ParsedBody:
 
 
 class UnreadableBodyError(DomainError):
-    """The body is not a valid JSON object, or nested too deeply. The message states the reason."""
+    """The body is not a valid JSON object, or is nested too deeply.
+
+    The message states the reason.
+    """
 
 
 class MissingAttributesError(DomainError):

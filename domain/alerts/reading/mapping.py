@@ -269,7 +269,7 @@ def _parse_alert_field(name: str) -> AlertField:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleEntry:
-    """A place in a sample."""
+    """A position in a sample."""
 
     path: PayloadPath
     #: JSON type: string, number, boolean, null, array or object.

@@ -41,7 +41,7 @@ class Operator(StrEnum):
     IS = "is"
     IS_NOT = "is_not"
     CONTAINS = "contains"
-    #: The word `yes` matches missing values, and `no` matches existing values.
+    #: Operator with which the word `yes` matches missing values, and `no` matches existing values.
     IS_MISSING = "is_missing"
 
     @property

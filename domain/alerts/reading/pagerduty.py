@@ -155,8 +155,8 @@ def _parse_trigger(
 def get_dedup_key(payload: Mapping[str, object]) -> str:
     """Return the dedup_key of a trigger event, or a key computed from its content.
 
-    The computed key ensures that a sender that repeats an event because it received no response
-    opens only one alert.
+    Because of the computed key, an event that is repeated after a lost response opens only one
+    alert.
     """
     given = payload.get("dedup_key")
     if isinstance(given, str) and not is_blank(given):

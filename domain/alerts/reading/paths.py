@@ -1,8 +1,8 @@
 """Paths to values in a payload, which consist of keys and array indexes from the top level.
 
 A path is stored as an array, so that keys can contain dots. Web pages show a path as
-`labels["app.kind"][0]`. Some senders put JSON into a string, such as Amazon SNS into `Message`. A
-path can continue within such a string.
+`labels["app.kind"][0]`. Some senders put JSON into a string; for example, Amazon SNS puts JSON into
+`Message`. A path can continue within such a string.
 
 Some senders put fields into an array of pairs, such as `{"name": "host", "value": "web-1"}`, of
 objects with one key, such as `{"host": "web-1"}`, or of texts, such as `host:web-1`. A key after
@@ -33,7 +33,7 @@ _VALUE_KEYS = ("value", "val")
 _MAX_PAIR_KEYS = 4
 #: Keys of a pair with a prefix, such as `fieldName` and `fieldValue`.
 _PREFIXED_KEYS = re.compile(r"(\w+)name \1value")
-#: Minimum number of objects with one key that are the fields of one object.
+#: Minimum number of single-key objects that are treated as the fields of one object.
 _MIN_SPLIT_FIELDS = 2
 #: Text that consists of the name and the value of a field.
 _PAIR_TEXT = re.compile(r"([A-Za-z][\w.-]{0,39})[:=](?!//)(.+)")
@@ -78,7 +78,7 @@ def list_members(named: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
 
 
 def list_pairs(value: object) -> tuple[tuple[str, object], ...]:
-    """Return the fields in an array of pairs, or nothing if it contains another item."""
+    """Return the fields in an array of pairs, or nothing if any item is not a pair."""
     if _is_split_object(value):
         return tuple(member for item in value for member in list_members(item))
     pairs = tuple(map(_parse_pair, value)) if isinstance(value, list) else ()

@@ -52,7 +52,7 @@ USUAL_SEVERITY_WORDS: SeverityWords = {
 }
 
 
-#: Maximum number of parts of a sender's word with a prefix.
+#: Maximum number of parts in a sender's word that is searched for a usual severity word.
 _MAX_SEVERITY_PARTS = 5
 
 
@@ -102,7 +102,8 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 def find_usual_severity_word(value: object) -> str | None:
     """Return the usual severity word in a sender's word, or None if there is not exactly one.
 
-    It can have a prefix or an addition, as in `SEVERITY_HIGH`, `SEV-1` or `P1 - Critical`.
+    The sender's word can have a prefix or a suffix, as in `SEVERITY_HIGH`, `SEV-1` or `P1 -
+    Critical`.
     """
     text = normalize_word(value) if isinstance(value, str) else ""
     if text in USUAL_SEVERITY_WORDS:

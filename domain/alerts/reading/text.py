@@ -71,7 +71,7 @@ def _format_array(value: list[object], newline: str) -> str:
 
 
 def _format_value(value: object, newline: str) -> str:
-    """Return a value as JSON with `newline` before each line, or on one line if it is ""."""
+    """Return a value as JSON with `newline` before each line, or one line if `newline` is ""."""
     match value:
         case dict():
             return _format_object(value, newline)
@@ -116,7 +116,7 @@ def format_excerpt(value: object) -> str:
 
 
 def convert_to_short_text(value: object, length: int) -> str | None:
-    """Return a value as a storable text of at most `length` characters, or None if it is blank."""
+    """Return a value as a storable text of up to `length` characters, or None for blank values."""
     if is_blank(value):
         return None
     text = value if isinstance(value, str) else convert_to_text(value)

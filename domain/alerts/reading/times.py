@@ -262,8 +262,8 @@ def parse_end_time(value: object, *, name: str) -> AlertEnd:
 def order_start_and_end(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
     """Return the start and the end of an alert, where the end is not before the start.
 
-    If the sender provided only an end, and this end is before the time of arrival, it is also used
-    as the start.
+    If the sender provided only an end, and the end is before the time of arrival, the end is also
+    used as the start.
     """
     if end.time is None or start.time <= end.time:
         return start.time, end

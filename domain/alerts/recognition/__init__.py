@@ -1,1 +1,1 @@
-"""Proposes mappings for the messages of monitoring tools that the product does not know."""
+"""Proposes mappings for messages from unknown monitoring tools."""

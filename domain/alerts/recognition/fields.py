@@ -1,7 +1,7 @@
-"""Finds the value in a payload that fits a field of an alert best.
+"""Finds the value in a payload that best fits a field of an alert.
 
-The words of a key are compared with the phrases of the field, of which the first one fits best.
-Each level of nesting and each additional word make a value less likely.
+The words of a key are compared with the phrases for the field, which are ordered from best to
+worst. Each level of nesting and each additional word make a value less likely.
 """
 
 import re
@@ -26,7 +26,7 @@ from domain.alerts.recognition.states import (
 
 
 class Confidence(StrEnum):
-    """The certainty of a proposal. Pages ask users to check unsure parts."""
+    """The certainty of a proposal. Users are asked to check unsure parts."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -35,9 +35,9 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class FieldKind:
-    """The phrases of keys that a field is read from, and the values that fit it."""
+    """Phrases for the keys from which a field is read, and the values that fit the field."""
 
-    #: Phrases at the end of the words of a path, best first.
+    #: Phrases that the words in a path can end with, best first.
     phrases: str
     #: Words that must be a whole key at the top level, because they are too general elsewhere.
     exact: str = ""
@@ -76,18 +76,18 @@ _ZONE_BONUS = 0.1
 _LIKELY_COST = 14
 
 
-#: Words of keys whose link is the address of the monitored host.
+#: Words in keys whose link is the address of the monitored host.
 LINK_OWNERS = parse_word_set(
     "host target monitor server endpoint site website entity check location"
 )
-#: Words for a missing value, and words for kinds of objects, which are not names.
+#: Words that are not names: words for a missing value, and words for kinds of objects.
 _NO_VALUES = parse_word_set("none unknown")
 NO_NAMES = _NO_VALUES | parse_word_set("default global main all any null n/a na undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Kinds of objects that contain the affected objects of several alerts.
 _AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
-#: Kinds of objects whose name is the location of a problem and does not describe it.
+#: Kinds of objects whose name is the location of a problem, not its description.
 _PLACES = _SCOPE_WORDS | _AREA_WORDS | parse_word_set("host server node device service app cluster")
 #: Kinds of objects that are not affected by a problem although they have names and identifiers.
 _NOT_AFFECTED = parse_word_set(
@@ -99,17 +99,17 @@ _NOT_AFFECTED = parse_word_set(
 _AFFECTED_WORDS = parse_word_set("affected impacted compromised violating")
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _PUBLICATION_WORDS = parse_word_set("publication published disclosure disclosed modification")
-#: Words of the machines of a monitoring tool that run its checks.
+#: Words for the machines that run the checks of a monitoring tool.
 RUNNER_WORDS = parse_word_set("execution runner probe collector poller checker reporter executor")
-#: Words of time zones in keys.
+#: Words for time zones in keys.
 _ZONE_WORDS = parse_word_set("utc gmt iso")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
-#: Words of keys for which the state `error` is a severity. Elsewhere, it is the state of a failed
+#: Words in keys for which the state `error` is a severity. Elsewhere, it is the state of a failed
 #: run.
 _GRADED_OWNERS = parse_word_set("alert alarm event check monitor trigger")
 #: Severities without much meaning, because many tools send them as the default priority.
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
-#: Words of keys for hosts, wherever they are in the key, and the form of a host's address.
+#: Words that mark a key for hosts at any position in the key, and the pattern of a host's address.
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
 #: Kinds of objects whose links may lead to the monitoring tool or to code.
 _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
@@ -131,27 +131,27 @@ _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
 )
-#: Words that follow the word for a thing in keys for its name.
+#: Words that follow an object's kind in the key for its name.
 _NAMING_WORDS = ("name", "label", "code", "ident", "identifier")
 _RULE_NAME_KEYS = tuple((word, "name") for word in ("rule", "alert", "alarm", "check", "policy"))
 _MAX_TITLE = 150
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
 #: Kinds of objects whose name can also be a word for a state, such as `unreachable`.
 _CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
-#: Kinds of objects with a random name, the title of a commit, or the name of a version of code.
+#: Kinds of objects that have a random name, or are named after a commit or a version of the code.
 _UNNAMED_THINGS = parse_word_set("run commit branch ref")
-#: Words of keys whose texts are not severities.
+#: Words in keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
 
 def _is_text(leaf: Leaf) -> bool:
-    """Return whether a value is a text for people."""
+    """Return whether a value is human-readable text."""
     is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
     return bool(leaf.text) and not is_other
 
 
 def _is_name(leaf: Leaf) -> bool:
-    """Return whether a value is a name, or an array of names."""
+    """Return whether a value is a name or an array of names."""
     if set(leaf.own_words) & {"tag", "label"} or leaf.text.casefold() in NO_NAMES:
         return False
     if isinstance(leaf.value, list):
@@ -178,7 +178,7 @@ def _is_title(leaf: Leaf) -> bool:
 
 
 def _is_own_title(leaf: Leaf) -> bool:
-    """Return whether a text can be a title and is not the name of a group of objects."""
+    """Return whether a text can be a title and does not name a group of objects."""
     return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
 
 
@@ -189,7 +189,7 @@ def is_code(leaf: Leaf) -> bool:
 
 
 def _is_event(leaf: Leaf) -> bool:
-    """Return whether a text at the top names what happened with several words."""
+    """Return whether a top-level text describes an event in several words."""
     words = set(split_words(leaf.text))
     is_plain = words <= GENERIC_WORDS | STATE_WORDS.keys()
     return leaf.is_top and len(words) > 1 and not is_plain and _is_title(leaf)
@@ -235,7 +235,7 @@ def _is_severity(leaf: Leaf) -> bool:
     return leaf.is_scalar and is_word and not is_other
 
 
-#: Kinds of values, by fields in the order in which they choose their values.
+#: Kinds of values by field, in the order in which values are chosen for the fields.
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.SEVERITY: FieldKind(
         phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
@@ -306,7 +306,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=_is_document,
     ),
 }
-#: Links to the problem in the tool, which are used if there is no link to a runbook.
+#: Links to the problem in the tool. They are used if there is no link to a runbook.
 _PROBLEM_LINKS = FieldKind(
     phrases="permalink|html url|web url|external url|external uri|url|uri|link|href|short link|"
     "console|deep link",
@@ -334,7 +334,7 @@ def _is_problem_link(leaf: Leaf) -> bool:
 def find_field(
     field: AlertField, leaves: Iterable[Leaf], taken: Collection[PayloadPath] = ()
 ) -> FoundLeaf | None:
-    """Return the value that fits a field best, or None."""
+    """Return the value that best fits a field, or None."""
     kind = FIELD_KINDS[field]
     given = list(leaves)
     if field is AlertField.TITLE:
@@ -377,7 +377,7 @@ def find_field(
 
 
 def _name_host(found: FoundLeaf, leaves: Iterable[Leaf]) -> FoundLeaf:
-    """Return the name of a host instead of its identifier, if the same thing has one."""
+    """Return the name of a host instead of its identifier, if the payload contains the name."""
     leaf = found.leaf
     is_path = leaf.text.count("/") > 1 and not leaf.is_link
     if leaf.own_words[-1:] == ("id",) and len(leaf.path) > 1:
@@ -416,7 +416,7 @@ def is_host_name(leaf: Leaf) -> bool:
 
 
 def _is_beside_rule(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
-    """Return whether a plain name is probably an object, because another key names the rule."""
+    """Return whether a plain name is probably an object's, because another key names the rule."""
     is_plain = leaf.own_words == ("name",) and not set(leaf.words[:-1]) - _KIND_WORDS
     if not is_plain or " " in leaf.text or not _is_host(leaf):
         return False
@@ -433,8 +433,8 @@ def _names_scope(leaf: Leaf, leaves: Iterable[Leaf]) -> bool:
 def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the name of the affected object, or None.
 
-    It is an object that a key calls affected, or else the least nested object with a name and an
-    identifier. Messages without links can also name an agent.
+    An object whose key marks it as affected is preferred. Otherwise, the least nested object with a
+    name and an identifier is used. Messages without links can also name an agent.
     """
     identified = {
         each.thing
@@ -472,12 +472,13 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         hosts = {path[1] for path in listed if len(path) > 2}  # noqa: PLR2004
         found = [leaf for leaf in leaves if leaf.text in hosts and is_host_name(leaf)]
     if not found:
-        # Several keys have the same value, such as a tag and a field. Metrics rarely have digits.
+        # A host name is often repeated, for example in a tag and in a field. Names of metrics
+        # rarely contain digits.
         texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
         repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
         found = [leaf for leaf in leaves if [leaf.text] == repeated and is_host_name(leaf)]
     if not found and not any(leaf.is_link for leaf in leaves):
-        # In messages about URLs, the agent is the location that runs the check.
+        # In messages about URLs, the agent is only the location that runs the check.
         found = [
             leaf
             for leaf in leaves
@@ -529,7 +530,7 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     words = leaf.words[:-1] if is_named else leaf.words
     own, bonus = set(leaf.own_words), 0.0
     if leaf.is_time and (own & _ZONE_WORDS or _OFFSET.search(leaf.text)):
-        # A time with a time zone is preferred to a time without one.
+        # A time with a time zone is preferred.
         words, own = tuple(each for each in words if each not in _ZONE_WORDS), own - _ZONE_WORDS
         bonus = _ZONE_BONUS
     for rank, phrase in enumerate(kind.phrases.split("|")):

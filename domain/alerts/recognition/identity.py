@@ -29,7 +29,8 @@ _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
 _ALERT_WORDS = parse_word_set(
     "alert incident issue problem alarm violation outage case ticket investigation"
 )
-#: Words of a key for grouping. Without `key`, an aggregation is the statistic of a metric.
+#: Words in keys that are used for grouping. Without `key`, an aggregation is the statistic of a
+#: metric.
 _GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition test service search job query plugin "
@@ -43,13 +44,13 @@ _VULNERABILITY_WORDS = parse_word_set("vulnerability vuln cve advisory")
 _VULNERABILITY_ID = re.compile(r"(CVE|GHSA)-[\w-]+", re.IGNORECASE)
 #: Codes of messages, such as `PSU0003` or `Environmental.1.1.TemperatureNormal`.
 _MESSAGE_CODE = re.compile(r"[A-Z]{2,6}\d{1,4}|(\w+\.)*[A-Z][A-Za-z]+")
-#: Words in the keys of messages about code, whose title is the text of a commit.
+#: Words in the keys of messages about code, whose title is a commit message.
 _CODE_WORDS = parse_word_set("commit branch build deploy")
-#: Words of keys for a kind. Such a value names the rule only if no other value does.
+#: Words in keys whose value is a type. Such a value names the rule only if no other value does.
 _ALERT_TYPE_KEYS = ({"alert", "type"}, {"alarm", "type"}, {"event", "type"})
 _KIND_KEYS = ({"type"}, *_ALERT_TYPE_KEYS, {"kind"}, {"category"})
 _OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
-#: Words of keys for credentials, and words that make the word `key` the name of a credential.
+#: Words in keys for credentials, and words with which the word `key` names a credential.
 _SECRET_WORDS = parse_word_set(
     "token secret password passphrase credential signature authorization webhook"
 )
@@ -64,18 +65,18 @@ _OBJECT_WORDS = parse_word_set(
     "service"
 )
 _ENTITY_WORDS = parse_word_set("entity resource target object asset")
-#: Words of objects that contain other objects.
+#: Words for objects that contain other objects.
 AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
-#: Words of objects that contain other objects or that several problems share.
+#: Words for objects that contain other objects or that several problems share.
 _WIDE_WORDS = AREA_WORDS | parse_word_set("branch ref repository repo")
 #: Words for the location that runs a check.
 _PROBE_WORDS = parse_word_set("location probe agent")
 #: Kinds of rules that check one object.
 _CHECKED_WORDS = parse_word_set("test check monitor scenario slo sensor")
 _JOB_WORDS = parse_word_set("job task")
-#: Words of rules that can apply to several checks.
+#: Words for rules that can apply to several checks.
 _GENERAL_WORDS = parse_word_set("policy alert alarm")
-#: Words for addresses of objects that often have a name, too.
+#: Words for addresses of objects; such objects often also have a name.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set(
     "id uuid guid uid key identifier number ref reference arn urn crn rrn token serial"
@@ -87,7 +88,7 @@ _NAME_WORDS = parse_word_set("name title slug label")
 _OCCURRENCE_WORDS = parse_word_set(
     "event finding fault error signal detection occurrence object item series exception downtime"
 )
-#: Words of things that some tools number again in each message about the same problem.
+#: Words for objects that some tools renumber in each message about the same problem.
 _MESSAGE_WORDS = parse_word_set("alert alarm event detection finding signal")
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
@@ -238,7 +239,8 @@ def _find_alert_id(
             continue
         is_of_rule = bool(qualifiers & _RULE_WORDS) and _is_word(leaf)
         if set(leaf.words[-2:]) & _ALERT_WORDS and not is_of_rule:
-            # An incident is more specific than the alert that opens it, which may be a rule.
+            # An incident is more specific than the alert that opens it, because the alert may be a
+            # rule.
             is_general = 0.25 * bool({"alert", "alarm"} & own)
             found.append((leaf.depth + 0.5 * is_link + is_general, leaf))
         elif messages.others and qualifiers <= _OCCURRENCE_WORDS and _looks_random(leaf):
@@ -249,7 +251,7 @@ def _find_alert_id(
     reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
     if messages.others:
         reason += " and is the same in all messages"
-    # Some tools number alert rules or messages like this.
+    # Some tools use such identifiers for alert rules or for messages.
     is_numbered = leaf.words == ("id",) or bool(_MESSAGE_WORDS & set(leaf.words[-2:]))
     is_of_message = messages.repeat is None and is_numbered
     is_of_rule = bool(set(leaf.words) & _RULE_WORDS) and not _looks_random(leaf)
@@ -271,7 +273,7 @@ def _list_joined(
         return ()
     hosts = [each for each in stable if each.path == host]
     if _looks_random(leaf):
-        # A definition of alerts can have a generated identifier, too.
+        # The definition of an alert can also have a generated identifier.
         return [each.path for each in hosts if is_alert]
     named = [each for each in stable if is_object(each) and not each.is_link]
     objects = _drop_repeated(hosts, named if messages.others else [])
@@ -330,14 +332,14 @@ def _find_rule_and_objects(
 
 
 def _may_be_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
-    """Return whether a generated identifier may belong to one run of a job."""
+    """Return whether a generated identifier may identify only one run of a job."""
     numbered = list(objects) if rule is None or rule.thing not in _JOB_WORDS else [*objects, rule]
     is_numbered = any(type(each.value) is int for each in numbered)
     return is_numbered or (rule is not None and _looks_random(rule))
 
 
 def _is_check(rule: Leaf | None) -> bool:
-    """Return whether a rule is the generated identifier of a check of one object."""
+    """Return whether a rule is the generated identifier of a check on one object."""
     return rule is not None and rule.thing in _CHECKED_WORDS and _looks_random(rule)
 
 
@@ -351,7 +353,7 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
     inner = [leaf for leaf in ids if entities and leaf.depth > min(entities)]
     objects = [leaf for leaf in objects if leaf not in inner]
     if rule and (has_host or len(objects) > 1):
-        # A link without further words may lead to one run or one message in the tool.
+        # A link whose key contains no other words may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
     if not has_host and all(_WIDE_WORDS & set(leaf.own_words) for leaf in objects):
         objects += [leaf for leaf in _list_named_things(stable) if leaf not in objects]
@@ -359,7 +361,7 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
 
 
 def _list_named_things(stable: Sequence[Leaf]) -> Iterator[Leaf]:
-    """Yield the identifiers of things of any kind that also have a name."""
+    """Yield the identifiers of objects of any kind that also have a name."""
     named = {leaf.path[:-1]: leaf for leaf in stable if leaf.own_words[-1:] == ("name",)}
     for leaf in stable:
         thing = leaf.thing
@@ -415,7 +417,7 @@ def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
 
 
 def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
-    """Return the cost of a value as the name of the rule, without its depth, or None."""
+    """Return the cost of using a value as the rule's name, excluding its depth, or None."""
     own = set(leaf.own_words)
     is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
     is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
@@ -455,7 +457,7 @@ def _is_word(leaf: Leaf) -> bool:
 
 
 def _is_fixed(leaf: Leaf) -> bool:
-    """Return whether a text is probably the same in each message, without numbers and states."""
+    """Return whether a text is probably the same in each message: it has no numbers or states."""
     return not any(each.isdigit() for each in leaf.text) and not find_state_in_sentence(leaf.text)
 
 
@@ -464,7 +466,7 @@ def is_object(leaf: Leaf) -> bool:
     words = leaf.words[-2:]
     if (
         "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
-    ):  # For example, failed locations.
+    ):  # Such a key does not name an object: for example, it lists failed locations.
         return False
     if leaf.is_link and _UNIX_TIME.search(leaf.text):  # The link contains the time of the message.
         return False
@@ -476,7 +478,7 @@ def is_object(leaf: Leaf) -> bool:
 
 
 def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
-    """Return the values that name the object and the rule of a message, or else its text.
+    """Return the values that name the object and the rule in a message, or else its text.
 
     Identifiers of alerts are excluded, because they can differ between messages. The result is
     empty if only an object is named.
@@ -496,7 +498,7 @@ def _is_rule(leaf: Leaf) -> bool:
 
 
 def _is_name_of_subject(leaf: Leaf) -> bool:
-    """Return whether a value, or an array of names, does not belong to one alert only."""
+    """Return whether a value or an array of names is not specific to one alert."""
     own, words = set(leaf.own_words), set(leaf.words[-2:])
     is_id = bool(own & _ID_WORDS)
     is_of_alert = bool(words & _ALERT_WORDS) and (leaf.is_link or is_id)

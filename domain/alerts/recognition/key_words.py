@@ -1,4 +1,4 @@
-"""Splits the keys of payloads into words, for all notations."""
+"""Splits payload keys in any notation into words."""
 
 import re
 from collections.abc import Mapping
@@ -6,13 +6,14 @@ from functools import lru_cache
 
 
 def parse_word_set(text: str) -> frozenset[str]:
-    """Return the words of a text that are separated by spaces."""
+    """Return the space-separated words of a text."""
     return frozenset(text.split())
 
 
-#: A word in upper case before a capitalized word, a word, a word in upper case, or digits.
+#: Pattern for an uppercase word, a lowercase or capitalized word, or digits. An uppercase word ends
+#: before a capitalized word.
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_][^\W\d_A-Z]*|\d+")
-#: First and second words of compound keys that are written as one word.
+#: First and second parts of compound keys that are written as one word.
 _FIRST_WORDS = parse_word_set(
     "alarm alert app check cluster database db device dev event group host incident item job "
     "monitor node notification object obj problem rule sensor server service site source target "
@@ -38,7 +39,7 @@ _ABBREVIATIONS: Mapping[str, str] = {
     "svc": "service",
     "obj": "object",
 }
-#: Ends of words that are not plurals, and the length of the shortest plural.
+#: Endings of words that are not plurals, and the length of the shortest plural.
 _SINGULAR_ENDS = ("ss", "us", "is")
 _MIN_PLURAL_LENGTH = 4
 

@@ -1,4 +1,4 @@
-"""Lists the values of a payload, and recognizes times, counters, links, identifiers and texts."""
+"""Lists the values in a payload, and recognizes times, counters, links and identifiers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from domain.alerts.recognition.key_words import parse_word_set, split_words
 #: Maximum number of values that are examined, and their maximum depth.
 _MAX_LEAVES = 500
 _MAX_DEPTH = 8
-#: Words of keys that only group other values. They do not describe a value.
+#: Words in keys that only group other values. Such words do not describe a value.
 _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
     "content info friendly display human readable context custom common extra string odata"
 )
-#: Words of keys for a property of the object that the preceding words name.
+#: Words in keys for a property of the object that the preceding words name.
 _PROPERTY_WORDS = parse_word_set(
     "name id uuid guid uid label title slug key code type kind identifier serial number url full"
 )
@@ -28,9 +28,9 @@ _RUN_WORDS = parse_word_set(
     "request notification attempt heartbeat batch"
 )
 _PLACE_WORDS = parse_word_set("region zone location agent probe node")
-#: Words of arrays whose items are parts of one run.
+#: Words for arrays whose items are parts of one run.
 _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
-#: Words of keys that contain the whole message and say nothing about it.
+#: Words in keys that wrap the whole message without describing it.
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
 )
@@ -39,7 +39,7 @@ GENERIC_WORDS = parse_word_set(
     "alert alarm incident issue problem event array list notification message webhook new"
 )
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
-#: Keys of the value of a pair, as in `{"key": "host.name", "value": {"stringValue": "web-1"}}`.
+#: Keys of the value in a pair, as in `{"key": "host.name", "value": {"stringValue": "web-1"}}`.
 _VALUE_KEYS = {("value",), *((each, "value") for each in ("string", "int", "double", "array"))}
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
@@ -58,15 +58,15 @@ _OWNER_WORDS = parse_word_set(
     "assigned acknowledged responder actor commit subscription by "
     "driver"
 )
-#: Words of values that describe the state before the message.
+#: Words in keys of values that describe the state before the message.
 FORMER_WORDS = parse_word_set(
     "previous prev old former last from before original default example sample"
 )
-#: Words of things that are machines if they have an address, and words of keys for addresses.
+#: Words for objects that are machines if they have an address, and words in keys for addresses.
 _ADDRESSABLE_WORDS = parse_word_set("client source origin sender")
 _ADDRESS_KEYS = tuple((word,) for word in ("address", "ip", "hostname", "fqdn"))
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
-#: Beginnings of the paths of resources, and the number of slashes in other paths.
+#: Prefixes of resource paths, and the minimum number of slashes in other paths.
 _PATH_STARTS = ("//", "urn:", "arn:", "crn:")
 _MIN_SLASHES = 3
 _LINK = re.compile(r"https?://", re.IGNORECASE)
@@ -83,15 +83,15 @@ _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Uni
 
 @dataclass(frozen=True, kw_only=True)
 class Leaf:
-    """A value of a payload that is not an object."""
+    """A value in a payload that is not an object."""
 
     path: PayloadPath
     value: object
-    #: Words of the key of the value.
+    #: Words in the key of the value.
     own_words: tuple[str, ...]
-    #: Words of all keys in the path, without fillers.
+    #: Words in all keys of the path, without fillers.
     words: tuple[str, ...]
-    #: Number of keys at the beginning of the path that only contain the whole message.
+    #: Number of keys at the beginning of the path that only wrap the whole message.
     wrappers: int = 0
 
     @property
@@ -102,7 +102,7 @@ class Leaf:
 
     @property
     def depth(self) -> int:
-        """Number of keys above the key of the value, without keys that only group values."""
+        """Number of keys above the key of the value, not counting keys that only group values."""
         keys = [key for key in self.path[self.wrappers :] if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
 
@@ -113,7 +113,7 @@ class Leaf:
 
     @property
     def is_place_of_run(self) -> bool:
-        """True if the value is the place that one run of a check ran in."""
+        """True if the value is the location in which one run of a check took place."""
         return self.thing in _PLACE_WORDS and not _RUN_WORDS.isdisjoint(self.words)
 
     @property
@@ -136,7 +136,7 @@ class Leaf:
 
     @property
     def is_word(self) -> bool:
-        """True if the value is a text with other characters than digits."""
+        """True if the value is a text that does not consist only of digits."""
         return bool(self.text) and not self.text.isdecimal()
 
     @property
@@ -190,7 +190,7 @@ class Leaf:
 
     @property
     def is_scalar(self) -> bool:
-        """True if the value is a text, a number or a truth value."""
+        """True if the value is a text, a number or a Boolean."""
         return isinstance(self.value, str | int | float) and not is_blank(self.value)
 
 
@@ -200,15 +200,15 @@ def _is_unix_time(number: float) -> bool:
 
 
 def _drop_fillers(words: tuple[str, ...]) -> list[str]:
-    """Return the words of a key without fillers, and without the envelope of a webhook."""
+    """Return the words of a key without filler words and words for a webhook's envelope."""
     is_envelope = "webhook" in words and len(words) > 1 and set(words) <= _ENVELOPE_WORDS
     return [] if is_envelope else [word for word in words if word not in _FILLERS]
 
 
 def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
-    """Return the values of a payload in order.
+    """Return the values in a payload, in order.
 
-    Only the first object of an array of objects is used.
+    Only the first object in an array is used.
     """
     found: list[Leaf] = []
     wrappers = _count_wrappers(payload)
@@ -222,7 +222,7 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         if len(path) > wrappers + 1 or not set(own) <= _PROPERTY_WORDS:
             keys = keys[wrappers:] or keys
         while own in _VALUE_KEYS and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
-            # The parent key names the value.
+            # The parent key is the name of the value.
             keys, own = keys[:-1], split_words(keys[-2])
         words = [word for key in keys for word in _drop_fillers(split_words(key))]
         named = tuple(words) or own
@@ -232,7 +232,7 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
 
 
 def _count_wrappers(payload: object) -> int:
-    """Return how many keys at the top only contain the whole message, such as `event`."""
+    """Return the number of outermost keys that only wrap the whole message, such as `event`."""
     match payload:
         case dict() if len(payload) == 1:
             ((key, inner),) = payload.items()
@@ -243,14 +243,14 @@ def _count_wrappers(payload: object) -> int:
 
 
 def _name_machine(leaf: Leaf) -> Leaf:
-    """Return a value of an object with an address, which is a host and no account."""
+    """Rename the object of a value to `host`, since accounts have no addresses."""
     is_known = len(leaf.path) == 1 or _ADDRESSABLE_WORDS.isdisjoint(split_words(str(leaf.path[-2])))
     words = ("host" if word in _ADDRESSABLE_WORDS else word for word in leaf.words)
     return leaf if is_known else replace(leaf, words=tuple(words))
 
 
 def is_placeholder(value: object) -> bool:
-    """Return whether a text is a placeholder or stands for a missing value."""
+    """Return whether a text is a placeholder or represents a missing value."""
     return isinstance(value, str) and bool(_NO_VALUE.fullmatch(value.strip()))
 
 

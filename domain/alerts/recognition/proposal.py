@@ -1,4 +1,4 @@
-"""Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
+"""Proposes a mapping for messages from an unknown tool, with reasons and questions."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -99,11 +99,11 @@ class GuessedMapping:
     questions: tuple[Question, ...] = ()
 
 
-#: Minimum number of fields under their own names in a message in the product's format.
+#: Minimum number of fields that a message in the product's format contains under their own names.
 _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
-#: Words of things whose name identifies what is affected.
+#: Words for objects whose name identifies what is affected.
 _CHECKED_THINGS = parse_word_set(
     "check monitor test job pipeline workflow scenario sensor site project flow dag task component"
 )
@@ -111,7 +111,7 @@ _CHECKED_THINGS = parse_word_set(
 _MAX_CANDIDATES = 4
 #: Maximum number of words of a rule that a question names.
 _MAX_SHOWN_WORDS = 4
-#: Words whose severity depends on the other words of the tool's scale.
+#: Words whose severity depends on the other words in the tool's scale.
 _MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
 _RUN_END_WORDS = {"finished", "completed", "ended"}
 _SECRET_WORDS = {"secret", "password", "passphrase"}
@@ -120,7 +120,7 @@ _SECRET_WORDS = {"secret", "password", "passphrase"}
 def guess_mapping(messages: Messages) -> GuessedMapping:
     """Propose a mapping for messages, based on their keys and on the kinds of their values.
 
-    A value at the top level under the name of its field needs no path.
+    A top-level value whose key is the name of its field needs no path.
     """
     found = dict(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
@@ -241,10 +241,10 @@ def _propose_resolution(
     identity: Identity | None,
     snapshot: Snapshot | None,
 ) -> Resolution | None:
-    """Return the rule for recoveries, or else the words of severity scales that mean no problem.
+    """Return the rule for recoveries, or else the severity words that mean no problem.
 
     A sentence is only used if other values identify the alert, since each recovery would otherwise
-    resolve all alerts. An end time that only the recovery has is preferred to a sentence.
+    resolve all alerts. An end time that only the recovery contains is preferred to a sentence.
     """
     if snapshot and identity and identity.paths[0][0] == snapshot.added:
         item = snapshot.add_removed(identity.paths[:1])[-1]
@@ -282,7 +282,7 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
 
 
 def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
-    """Return the time at which a failed run ended. The problem did not exist before it."""
+    """Return the time at which a failed run ended, since the problem did not exist before."""
     leaves = [leaf for leaf in messages.leaves if not leaf.is_about_other]
     runs = {leaf.path[:-1] for leaf in leaves if leaf.text.casefold() in FAILURE_WORDS}
     ends = (leaf for leaf in leaves if leaf.is_time and set(leaf.own_words) & _RUN_END_WORDS)
@@ -294,7 +294,7 @@ def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
 
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
-    """Return the value for the title, if possible a value that is the same in the repeat."""
+    """Return the value for the title, preferably a value that is the same in the repeat."""
     found = find_field(AlertField.TITLE, messages.leaves, taken)
     known = messages.without_recovery.stable_leaves
     if found is None or found.leaf in known:
@@ -328,7 +328,7 @@ def _propose_severity_words(
 ) -> dict[str, Severity]:
     """Return the severities of the words in the messages, and of words that tools usually send.
 
-    No word of a recovery is critical.
+    Words from a recovery are never critical.
     """
     path: PayloadPath = severity.leaf.path if severity else (AlertField.SEVERITY.value,)
     words: dict[str, Severity] = {}
@@ -349,7 +349,7 @@ def _propose_severity_words(
 
 
 def propose_word_severity(word: str) -> Severity:
-    """Return the probable severity for a sender's word. Words of recoveries are info."""
+    """Return the probable severity for a sender's term; recovery words have severity info."""
     named = find_state(word)
     is_over = word in RECOVERY_WORDS or (named is not None and named.word in RECOVERY_WORDS)
     return Severity.INFO if is_over else propose_severity(word)
@@ -376,7 +376,10 @@ def _list_questions(
     resolution: Resolution | None,
     shown: object,
 ) -> Iterator[Question]:
-    """Yield the questions about a proposal. `shown` is the title with its joined values."""
+    """Yield the questions about a proposal.
+
+    `shown` is the title with its joined values.
+    """
     yield from _ask_about_fields(messages, found, shown)
     if resolution is None and AlertField.END_TIME not in found:
         text = (
@@ -392,7 +395,7 @@ def _list_questions(
         if messages.recovery is None:
             text += " Paste the message about the recovery to check it."
         yield Question(name=RULE_QUESTION, text=text, is_confirmation=True)
-    # Without a rule, a value under the product's own name ends the alert.
+    # Without a rule, a value under the product's own name for the end time resolves the alert.
     end = parse_end_time(messages.firing.get(AlertField.END_TIME), name="")
     if resolution is None and (end.time or end.warning):
         text = (

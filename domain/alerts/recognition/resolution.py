@@ -31,7 +31,7 @@ from domain.alerts.recognition.states import (
     list_recovery_values,
 )
 
-#: Words of keys whose value is a state, and their weights.
+#: Words in keys whose value is a state, and the weights of the words.
 _STATE_KEYS = {
     **dict.fromkeys(("state", "status"), 10),
     "conclusion": 11,
@@ -46,21 +46,21 @@ _SEVERITY_KEYS = parse_word_set("level severity priority")
 #: Minimum weight of a key for states. A severity is only a state if the message also contains the
 #: previous severity.
 _MIN_WEIGHT = 3
-#: Score that a problem state adds, because a message can also name parts that work.
+#: Score added for a problem state, because a message can also name parts that work.
 _PROBLEM_BONUS = 20
-#: Score that a severity subtracts, because few tools use severities as states.
+#: Score subtracted for a severity, because few tools use severities as states.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 16
-#: Weight of a truth value under a key that names a state.
+#: Weight of a Boolean under a key that names a state.
 _SWITCH_WEIGHT = 6
-#: Other words in such a key, next to the word for the state.
+#: Words that such a key may contain in addition to the word for the state.
 _SWITCH_FILLERS = parse_word_set(
     "is has was back to now currently alert alarm incident issue problem state status flag"
 )
 _SWITCH_VALUES = ("true", "false", "1", "0", "yes", "no")
 _IDENTIFIER_WORDS = parse_word_set("id uuid guid key url link")
-#: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
+#: Words in keys whose texts only describe a state. A plain state such as `Down` still counts.
 _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
 
@@ -127,7 +127,7 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
 
 
 def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
-    """Return the values of a leaf that mean that the alert is over."""
+    """Return the values with which a leaf indicates that the alert is over."""
     if _is_switch(leaf):
         states = [STATE_WORDS[word] for word in leaf.own_words if word in STATE_WORDS]
         position = _SWITCH_VALUES.index(normalize_word(leaf.value))
@@ -166,10 +166,10 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
     )
 
 
-#: Scores of a value that names a recovery, of a different digit, and of a sentence that names a
+#: Scores for a value that names a recovery, for a different digit, and for a sentence that names a
 #: recovery.
 _NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
-#: Score of another value than a state that is a problem.
+#: Score of any value other than a problem state.
 _OTHER_SCORE = 3
 _GRADED_WORDS = 2
 #: Maximum length of a value that consists only of a state.
@@ -206,7 +206,7 @@ def _score_difference(
 def _find_contained_word(
     leaf: Leaf, before: Sequence[object], weight: int
 ) -> tuple[float, str] | None:
-    """Return the word of a text that names the recovery, with its score, or None."""
+    """Return the word in a text that names the recovery, with its score, or None."""
     if graded := _find_graded_recovery(leaf.text):
         return _NAMED_SCORE + weight, graded
     leading, named = find_leading_state(leaf.text), find_state(leaf.value)
@@ -251,16 +251,15 @@ def _score_value(
 
 
 def _is_lowest_severity(value: str, before: Sequence[object]) -> bool:
-    """Return whether a severity means no problem, while all severities in `before` mean one."""
+    """Return whether a severity means no problem, unlike all severities in `before`."""
     graded = [USUAL_SEVERITY_WORDS.get(normalize_word(each)) for each in (value, *before)]
     return graded[0] is Severity.INFO and None not in graded and Severity.INFO not in graded[1:]
 
 
 def _find_graded_recovery(text: str) -> str | None:
-    """Return the word of a recovery that is followed or preceded by one severity.
+    """Return the recovery word that is followed or preceded by one severity.
 
-    For “ResolvedCritical” this is “resolved”, which the recoveries of other severities also
-    contain.
+    For “ResolvedCritical”, this is “resolved”, which recoveries with other severities also contain.
     """
     words = split_words(text)
     if len(words) != _GRADED_WORDS or SEVERITY_WORDS.isdisjoint(words):
@@ -269,7 +268,7 @@ def _find_graded_recovery(text: str) -> str | None:
 
 
 def _find_recovery_in_sentence(leaf: Leaf, before: Sequence[object]) -> str | None:
-    """Return the word of a recovery that only this sentence contains."""
+    """Return the recovery word that only this sentence contains."""
     named = find_state_in_sentence(leaf.text)
     if named is None or named.state is not State.RECOVERY:
         return None

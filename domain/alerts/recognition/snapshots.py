@@ -11,7 +11,7 @@ _REMOVED_WORDS = parse_word_set("removed fixed resolved closed deleted cleared")
 
 
 class Snapshot(NamedTuple):
-    """The keys of the arrays of new and of removed problems in a message."""
+    """The keys of the arrays in a message that contain new and removed problems."""
 
     added: str
     removed: str

@@ -12,9 +12,9 @@ from enum import Enum
 from domain.alerts.recognition.key_words import parse_word_set, split_words
 
 _SEVERITIES = "critical crit warning warn major minor emergency fatal"
-#: Severities, which are also the states of some tools.
+#: Severities, which some tools also use as states.
 SEVERITY_WORDS = frozenset(_SEVERITIES.split())
-#: Problem words and recovery words of each group. The first recovery word is the most common one.
+#: Problem words and recovery words of each group. The first recovery word is the most common.
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "firing fired fire triggered trigger activated",
@@ -50,13 +50,13 @@ CLEAR_PROBLEMS = parse_word_set(
 #: Words for failed runs, such as builds, and words for runs that have not ended.
 FAILURE_WORDS = parse_word_set("failing failed fail failure error errored")
 UNFINISHED_WORDS = ("pending", "running", "started", "queued", "in progress", "in_progress")
-#: Words of severity scales that mean that there is no problem.
+#: Words in severity scales that mean that there is no problem.
 ALL_CLEAR_WORDS = ("ok", "okay", "clear", "cleared", "normal", "resolved", "recovered")
 #: Maximum length of a text that is a state. Longer texts are sentences.
 _MAX_STATE_LENGTH = 60
 #: Texts that can be a state. Other texts are sentences.
 _STATE_TEXT = re.compile(r"[\w.:/>()\- ]+")
-#: Word at the beginning of a text, and the separator from the rest, as in `Down (1/3)`.
+#: Word at the beginning of a text, and the separator after it, as in `Down (1/3)`.
 _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
@@ -65,7 +65,7 @@ UNCLEAR_WORDS = parse_word_set("not no non never without from was")
 #: Words that can also name a kind of thing, as in `ALARM_TYPE`. In the name of a class, and before
 #: other words, they are not states.
 _NOUNS = parse_word_set("alert alarm anomaly error failure problem outage warning new")
-#: Maximum length of a text that many other words contain.
+#: Maximum length of a text that is too short to be distinctive, since many words contain it.
 _MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
@@ -99,15 +99,15 @@ class NamedState:
 
     state: State
     word: str
-    #: True if the text consists of the word only.
+    #: True if the text consists only of the word.
     is_plain: bool
 
 
 def find_state(value: object) -> NamedState | None:
     """Return the state that a short text names, or None.
 
-    If a text names several states, such as `UP -> DOWN`, the last one is the current state. The
-    state in a text such as `not OK` or `DOWN from OK` is not clear.
+    If a text names several states, such as `UP -> DOWN`, the last state is the current state. The
+    state in a text such as `not OK` or `DOWN from OK` is unclear.
     """
     if not isinstance(value, str) or len(value) > _MAX_STATE_LENGTH:
         return None
@@ -157,7 +157,7 @@ def find_leading_state(value: object) -> tuple[NamedState, str] | None:
 def list_recovery_values(value: str) -> tuple[str, ...]:
     """Return the values that a sender probably sends in place of a value when the alert is over.
 
-    For `incident.triggered` these are `incident.resolved` and others. A value that already names a
+    For `incident.triggered`, these include `incident.resolved`. A value that already names a
     recovery is returned first.
     """
     named = find_state(value)

@@ -36,7 +36,10 @@ def _load_known_tools() -> Mapping[str, KnownTool]:
 
 
 def get_known_tool(slug: str) -> KnownTool:
-    """Return a known tool by its name in URLs. Raise NotFoundError if there is none."""
+    """Return the known tool with the given name in URLs.
+
+    Raise NotFoundError if there is none.
+    """
     if slug not in _load_known_tools():
         raise NotFoundError("Tool not found.")
     return _load_known_tools()[slug]
@@ -49,7 +52,7 @@ def find_known_tool(message: Mapping[str, object]) -> KnownTool | None:
 
 
 def search_tools(text: str) -> list[tuple[ToolKind, list[MonitoringTool]]]:
-    """Return the known tools whose names or kinds contain all words of a text, by kind."""
+    """Return the known tools whose names or kinds contain all words in a text, by kind."""
     words, kinds = text.casefold().split(), list(ToolKind)
     found = [
         each.tool
