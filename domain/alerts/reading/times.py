@@ -69,7 +69,7 @@ _RFC_3339 = re.compile(
     r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     r"(?: *(?P<offset>Z|(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?))?"
-    r"(?P<zone>(?: | ?\[)[a-z][a-z0-9_+/-]*\]?)?(?: m=[+-][\d.]+)?)?",
+    r"(?P<zone>(?: | ?[\[(])[a-z][a-z0-9_+/-]*[\])]?)?(?: m=[+-][\d.]+)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _RFC_2822 = re.compile(
@@ -138,7 +138,7 @@ def _parse_rfc_3339(found: re.Match[str]) -> _ParsedTime:
         f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
         f".{(found['fraction'] or '')[:6].ljust(6, '0')}"
     ) + timedelta(seconds=is_leap)
-    return _convert_to_utc(time, _parse_offset(found), (found["zone"] or "").strip(" []"))
+    return _convert_to_utc(time, _parse_offset(found), (found["zone"] or "").strip(" []()"))
 
 
 def _parse_offset(found: re.Match[str]) -> tzinfo | None:
