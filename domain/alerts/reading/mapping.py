@@ -81,8 +81,9 @@ class FieldMapping:
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
-    #: Arrays whose first item contains the title or the fingerprint, outermost first. The value is
-    #: True if several keys of this item are read, so it is not a pair of a name and a value.
+    #: Arrays whose first item contains the fingerprint (or the title, if no fingerprint is mapped),
+    #: outermost first. The value is True if several keys of this item are read, so it is not a pair
+    #: of a name and a value.
     item_arrays: Mapping[PayloadPath, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -101,14 +102,16 @@ class FieldMapping:
         object.__setattr__(self, "item_arrays", dict(self._find_item_arrays()))
 
     def _find_item_arrays(self) -> Iterator[tuple[PayloadPath, bool]]:
-        for alert_field in (AlertField.FINGERPRINT, AlertField.TITLE):
-            join = self.rules.joins.get(alert_field)
-            for path in (*self.paths.get(alert_field, ()), *(join.paths if join else ())):
-                for end in (index for index, segment in enumerate(path) if segment == 0):
-                    inner = [each[end:] for each in self.all_paths if each[:end] == path[:end]]
-                    # If the mapping also reads another item, the array does not contain alerts.
-                    if {each[0] for each in inner if each} == {0}:
-                        yield path[:end], len({each[1:2] for each in inner}) > 1
+        # Items with the same fingerprint are one alert. Appended values may be affected objects.
+        identity = (
+            AlertField.FINGERPRINT if AlertField.FINGERPRINT in self.paths else AlertField.TITLE
+        )
+        for path in self.paths.get(identity, ()):
+            for end in (index for index, segment in enumerate(path) if segment == 0):
+                inner = [each[end:] for each in self.all_paths if each[:end] == path[:end]]
+                # If the mapping also reads another item, the array does not contain alerts.
+                if {each[0] for each in inner if each} == {0}:
+                    yield path[:end], len({each[1:2] for each in inner}) > 1
 
     def split_payload(self, payload: object) -> Iterator[object]:
         """Yield a copy of a payload for each item of the array that contains its alerts.

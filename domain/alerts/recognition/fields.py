@@ -296,7 +296,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="monitoring tool|tool|monitoring system", fits=_is_name
     ),
     AlertField.ENVIRONMENT: FieldKind(
-        phrases="environment|environment name|env|stage|deployment environment",
+        phrases="environment|environment name|env|deployment environment",
+        exact="stage",
         fits=lambda leaf: bool(leaf.text) and _is_name(leaf),
     ),
     AlertField.RUNBOOK: FieldKind(

@@ -29,7 +29,7 @@ _RUN_WORDS = parse_word_set(
 )
 _PLACE_WORDS = parse_word_set("region zone location agent probe node")
 #: Words for arrays whose items are parts of one run.
-_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
+_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment condition conditions")
 #: Words in keys that wrap the whole message without describing it.
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
