@@ -172,7 +172,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         rotation: SecretRotationBody,
         project: ProjectView | None = None,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a new secret; messages are also signed with the old secret during the overlap."""
+        """Create a new secret, and keep signing with the old secret during the overlap."""
         until = rotation.compute_expiry(work.now)
         made = self.kind.rotate_secret(
             number,

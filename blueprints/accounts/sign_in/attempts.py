@@ -241,8 +241,7 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users must sign in at the provider again, unless they are connecting an account. Raise
-    ProviderError if the provider does not respond correctly.
+    Signed-in users sign in there again, unless they connect an account. Raise ProviderError.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(

@@ -223,7 +223,7 @@ def export_user(work: UnitOfWork, user_id: int) -> PersonalData:
 
 @action("users.delete")
 def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
-    """Delete a user; data that others need is kept under a pseudonym.
+    """Delete a user, and keep data that others need under a pseudonym.
 
     Raise InvalidError if the user has applications and the request does not specify what to do with
     them.

@@ -225,7 +225,7 @@ def show_delivery(
 def recognize_deliveries(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: DeliveryRecognitionBody
 ) -> DeliveryRecognition:
-    """Recognize the tool that sent stored deliveries; propose a type, mapping and severities."""
+    """Recognize the tool that sent stored deliveries, and propose a type and a mapping."""
     integration = get_receiving_integration(work, project, integration_id)
     texts = {
         name: deliveries.get_delivery_text(integration.id, delivery_id, session=work.session)

@@ -165,7 +165,7 @@ def add_severity_words(
 def recognize_payload(
     work: UnitOfWork, project: ProjectView, body: RecognitionBody
 ) -> AlertRecognition:
-    """Recognize the tool that sends messages; propose a type, mapping and severities."""
+    """Recognize the tool that sends messages, and propose a type, mapping and severities."""
     del project  # The project is only used for the permission check.
     return build_recognition_resource(
         recognize_messages(

@@ -29,7 +29,7 @@ _RUN_WORDS = parse_word_set(
 )
 _PLACE_WORDS = parse_word_set("region zone location agent probe node")
 #: Words for arrays whose items are parts of one run.
-_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment condition conditions")
+_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment condition")
 #: Words in keys that wrap the whole message without describing it.
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
@@ -168,7 +168,7 @@ class Leaf:
 
     @property
     def is_generic(self) -> bool:
-        """True if the value only says that there is a message, such as the name `Event Array`."""
+        """True if the value is a generic name for messages, such as `Event Array`."""
         is_plain = self.thing in {"", *_WRAPPER_WORDS}
         return bool(self.text) and is_plain and GENERIC_WORDS.issuperset(split_words(self.text))
 

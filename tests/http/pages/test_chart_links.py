@@ -168,7 +168,7 @@ def test_a_mark_leads_to_the_deployments_of_its_day(member: Member, endpoint: En
     address = f"/{endpoint.project}/-/environments/production"
     (href,) = set(re.findall(r'href="([^"]*\?day=[^"]*)"', member.get(address)))
     page = member.get(href)
-    assert f"Day: {now():%Y-%m-%d} (UTC)" in page
+    assert f"Day: {now().day} {now():%b %Y} (UTC)" in page
     assert "<bdi>v7</bdi>" in page
     other = re.sub(r"day=[\d-]+", "day=2026-01-01", href)
     assert "No deployments on this day" in member.get(other)

@@ -31,7 +31,13 @@ MAPPING: dict[str, list[list[str | int]]] = {
 NOTHING: dict[str, Any] = {
     "sample": None,
     "mapping": {},
-    "rules": {"severity_words": {}, "resolved_when": [], "dropped_when": [], "joins": {}},
+    "rules": {
+        "severity_words": {},
+        "resolved_when": [],
+        "is_guess": False,
+        "dropped_when": [],
+        "joins": {},
+    },
     "never_resolves": None,
     "values": [],
 }
