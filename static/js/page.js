@@ -300,11 +300,11 @@ window.addEventListener("pageshow", () => {
 
 // On a page after a change, buttons ignore taps for a moment (base.css). If the last tap is known, only
 // buttons near its position do, and only until it is 2.5 seconds ago. A user who has waited longer for
-// the page may tap again just when the page appears, so that they ignore taps for at least one second.
+// the page may tap again just when the page appears, so that they ignore taps for at least 1.5 seconds.
 
 const NEAR = 48;
 const SETTLES_AFTER = 2500;
-const SHORTEST_SETTLING = 1000;
+const SHORTEST_SETTLING = 1500;
 
 function distance(button, x, y) {
   const box = button.getBoundingClientRect();
