@@ -298,13 +298,10 @@ window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// On a page after a change, buttons ignore taps for a moment (base.css). If the last tap is known, only
-// buttons near its position do, and only until it is 2.5 seconds ago. A user who has waited longer for
-// the page may tap again just when the page appears, so that they ignore taps for at least 1.5 seconds.
+// On a page after a change, buttons ignore taps for a moment (base.css). If the position of the last
+// tap is known, only buttons near this position do.
 
 const NEAR = 48;
-const SETTLES_AFTER = 2500;
-const SHORTEST_SETTLING = 1500;
 
 function distance(button, x, y) {
   const box = button.getBoundingClientRect();
@@ -312,21 +309,17 @@ function distance(button, x, y) {
 }
 
 function freeDistantButtons() {
-  const [x, y, at] = (sessionStorage.getItem("tap") || "").split(" ").map(Number);
-  if (Number.isNaN(at ?? NaN)) return;
-  const near = [];
+  const [x, y] = (sessionStorage.getItem("tap") || "").split(" ").map(Number);
+  if (Number.isNaN(y ?? NaN)) return;
   for (const button of document.querySelectorAll("main form button")) {
     if (distance(button, x, y) > NEAR) button.classList.add("settled");
-    else near.push(button);
   }
-  const rest = Math.max(at + SETTLES_AFTER - Date.now(), SHORTEST_SETTLING);
-  setTimeout(() => near.forEach((button) => button.classList.add("settled")), rest);
 }
 
 try {
   if (document.body.classList.contains("settling")) freeDistantButtons();
   document.addEventListener("click", ({ clientX, clientY, target }) => {
-    if (target.closest("form button")) sessionStorage.setItem("tap", `${clientX} ${clientY} ${Date.now()}`);
+    if (target.closest("form button")) sessionStorage.setItem("tap", `${clientX} ${clientY}`);
   }, true);
 } catch {
   // Without session storage, all buttons ignore taps.

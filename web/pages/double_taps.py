@@ -2,7 +2,7 @@
 
 After a change, another button may be at the position of the tap. On a marked page, the style sheet
 (base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard still
-works. With scripts (page.js), only buttons near the tap ignore it, until 2.5 seconds after the tap.
+works.
 """
 
 from flask import Response, request, session

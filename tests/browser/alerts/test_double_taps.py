@@ -226,17 +226,3 @@ def test_the_keyboard_and_other_buttons_work_immediately_with_scripts(
     resolve.press("Enter")
     expect(telephone.locator(".action-bar .given")).to_contain_text("Resolved")
     assert status_of(gatebell, monitor, iid) == "resolved"
-
-
-@pytest.mark.parametrize("telephone", [True], indirect=True, ids=["js"])
-def test_buttons_near_a_tap_work_before_the_style_sheet_enables_them(
-    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page
-) -> None:
-    telephone.clock.install()
-    open_alert(monitor, gatebell, telephone)
-    telephone.locator(".action-bar .primary").tap()
-    expect(telephone.locator("body.settling")).to_be_attached()
-    waiting = telephone.locator("main form[method=post] button:not(.settled)")
-    assert waiting.count()
-    telephone.clock.fast_forward(2500)  # This ends the time of the script, not of the style sheet.
-    expect(waiting).to_have_count(0)
