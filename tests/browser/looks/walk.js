@@ -4,7 +4,7 @@
   const STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
   const isShown = node => node.checkVisibility({visibilityProperty: true});
   const isStop = node => isShown(node) && !node.matches(":disabled, [tabindex='-1']")
-    // Of radio buttons with the same name, Tab only reaches the selected one.
+    // Of radio buttons with the same name, Tab only reaches the selected one, or else any one of them.
     && (node.type !== "radio" || node.checked || !document.querySelector(`[name="${node.name}"]:checked`));
   const short = node => node.cloneNode().outerHTML.slice(0, 160);
 
@@ -43,7 +43,8 @@
   if (!first?.matches(".skip-link")) problems.push(`keyboard: the first is no link that skips to the content: ${first && short(first)}`);
   for (const node of document.querySelectorAll(STOPS)) {
     // An element that a script has replaced counts as the same.
-    if (isStop(node) && !walked.some(each => each.isEqualNode(node))) problems.push(`keyboard: Tab does not lead to ${short(node)}`);
+    const isReached = each => each.isEqualNode(node) || (node.type === "radio" && each.type === "radio" && each.name === node.name);
+    if (isStop(node) && !walked.some(isReached)) problems.push(`keyboard: Tab does not lead to ${short(node)}`);
   }
   let before = null;
   for (const node of walked) {

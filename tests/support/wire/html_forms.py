@@ -1,5 +1,6 @@
 """Reads the forms of a page as a browser does, and submits them."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin
@@ -104,7 +105,7 @@ def form_with(page: requests.Response, name: str) -> HtmlForm:
 def form_to(page: requests.Response, ending: str) -> HtmlForm:
     """Return the form of a page that is sent to a URL with this ending."""
     for form in forms_in(page.text):
-        if urljoin(page.url, form.action).partition("?")[0].endswith(ending):
+        if re.split("[?#]", urljoin(page.url, form.action))[0].endswith(ending):
             return form
     raise AssertionError(f"{page.status_code} {page.url} has no form to {ending}:\n{page.text}")
 
