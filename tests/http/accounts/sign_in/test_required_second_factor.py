@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import date, timedelta
 from html import unescape
 from typing import Any
 from urllib.parse import urljoin
@@ -190,7 +190,8 @@ def test_users_see_a_notice_before_the_requirement_starts(start: Start) -> None:
     person = make_user(service)
     browser = open_browser(service, person)
     page = browser.get(service.url + PROFILE)
-    assert f"Starting {begins}, this instance requires two-factor" in words(page)
+    shown = date.fromisoformat(begins)
+    assert f"Starting {shown.day} {shown:%b %Y}, this instance requires two-factor" in words(page)
     assert token_for_password(service, person).status_code == 200
     give_app(service, person)
     assert begins not in browser.get(service.url + PROFILE).text
