@@ -171,7 +171,8 @@ def test_holidays_are_marked_and_only_maintainers_change_their_calendars(
     assert alice.get(f"{team.at}/holiday_calendars/new").status_code == 403
     assert team.schedule.done("GET", "/conflicts") == []
     page = olga.get(team.at)
-    assert submit(olga, page, form_to(page, f"holiday_calendars/{made['id']}/delete")).status_code == 302
+    form = form_to(page, f"holiday_calendars/{made['id']}/delete")
+    assert submit(olga, page, form).status_code == 302
     assert team.schedule.done("GET", "/holidays") == []
 
 
