@@ -35,7 +35,7 @@ class PreparedStatements:
         #: different server connection, the same name may refer to another statement.
         self._may_prepare = driver.prepare_threshold is not None
         # On a rollback, psycopg would deallocate all prepared statements, including the statements
-        # of this class.
+        # that this class prepares.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0

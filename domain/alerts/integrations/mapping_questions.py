@@ -38,7 +38,7 @@ def answer_questions(
     proposal = propose_mapping(messages)
     proposed, questions = proposal.mapping, []
     mapping = current or proposed
-    # Of several questions about one part, the last one is the most specific.
+    # If several questions have the same name, the last question is the most specific.
     asked = {each.name or each.text: each for each in proposal.questions}
     for name, question in asked.items():
         options = _Options(proposed, messages, mapping)

@@ -81,9 +81,9 @@ class FieldMapping:
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
-    #: Arrays whose first item contains the fingerprint (or the title, if no fingerprint is mapped),
-    #: outermost first. The value is True if several keys of this item are read, so it is not a pair
-    #: of a name and a value.
+    #: Arrays of alerts, outermost first. Their first item contains the fingerprint, or the title if
+    #: no fingerprint is mapped. The value is True if the mapping reads several keys of this item.
+    #: Such an item is not a pair with a name and a value.
     item_arrays: Mapping[PayloadPath, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
