@@ -1,6 +1,5 @@
 """Reads the forms of a page as a browser does, and submits them."""
 
-import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin
@@ -103,9 +102,13 @@ def form_with(page: requests.Response, name: str) -> HtmlForm:
 
 
 def form_to(page: requests.Response, ending: str) -> HtmlForm:
-    """Return the form of a page that is sent to a URL with this ending."""
+    """Return the form of a page that is sent to a URL with this ending.
+
+    The ending may contain the fragment. A query is ignored.
+    """
     for form in forms_in(page.text):
-        if re.split("[?#]", urljoin(page.url, form.action))[0].endswith(ending):
+        address = urljoin(page.url, form.action).partition("?")[0]
+        if address.endswith(ending) or address.partition("#")[0].endswith(ending):
             return form
     raise AssertionError(f"{page.status_code} {page.url} has no form to {ending}:\n{page.text}")
 
