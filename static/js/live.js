@@ -42,8 +42,8 @@ const live = {};
     drop("[data-copy], [data-dismiss]", "hidden");
     drop("form", "data-sent");
     drop("details", "open");
-    for (const each of copy.querySelectorAll("button.settled")) each.classList.remove("settled");
-    drop("button[class='']", "class");
+    for (const each of copy.querySelectorAll(".settled, .near-tap")) each.classList.remove("settled", "near-tap");
+    drop("[class='']", "class");
     return copy.outerHTML;
   };
 

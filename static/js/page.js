@@ -299,25 +299,26 @@ window.addEventListener("pageshow", () => {
 });
 
 // On a page after a change, buttons ignore taps for a moment (base.css). If the position of the last
-// tap is known, only buttons near this position do.
+// tap is known, only what is near this position does, and there also links and menus.
 
 const NEAR = 48;
 
-function distance(button, x, y) {
-  const box = button.getBoundingClientRect();
+function distance(element, x, y) {
+  const box = element.getBoundingClientRect();
   return Math.max(box.left - x, x - box.right, box.top - y, y - box.bottom);
 }
 
-function freeDistantButtons() {
+function guardNearLastTap() {
   const [x, y] = (sessionStorage.getItem("tap") || "").split(" ").map(Number);
   if (Number.isNaN(y ?? NaN)) return;
-  for (const button of document.querySelectorAll("main form button")) {
-    if (distance(button, x, y) > NEAR) button.classList.add("settled");
+  for (const element of document.querySelectorAll("main :is(form button, a, summary)")) {
+    if (distance(element, x, y) <= NEAR) element.classList.add("near-tap");
+    else if (element.matches("button")) element.classList.add("settled");
   }
 }
 
 try {
-  if (document.body.classList.contains("settling")) freeDistantButtons();
+  if (document.body.classList.contains("settling")) guardNearLastTap();
   document.addEventListener("click", ({ clientX, clientY, target }) => {
     if (target.closest("form button")) sessionStorage.setItem("tap", `${clientX} ${clientY}`);
   }, true);

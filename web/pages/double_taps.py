@@ -1,8 +1,8 @@
 """Marks pages that follow a change, so that an accidental second tap does nothing.
 
 After a change, another button may be at the position of the tap. On a marked page, the style sheet
-(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard still
-works.
+(base.css) ignores the pointer on buttons that change data for 2.5 seconds, and with scripts
+(page.js) on links near the last tap. The keyboard still works.
 """
 
 from flask import Response, request, session
