@@ -261,7 +261,7 @@ class SeverityWordsForm(Form):
         for line in lines:
             word, equals, severity = line.rpartition("=")
             if not equals:
-                raise ValueError(f"“{line.strip()[:60]}” does not have the form word = severity.")
+                raise ValueError(f"“{line.strip()[:60]}” does not have the form “word = severity”.")
             table[word.strip()] = severity.strip().lower()
         return table
 

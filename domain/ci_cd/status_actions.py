@@ -56,7 +56,10 @@ def report_status(
         row = StatusRow(**key, stage="external", allow_failure=False, created_at=work.now)
         work.session.add(row)
     elif row.status == new.state and new.state in _FINAL_STATES:
-        message = f"The status is already {new.state}. Report another status before this one."
+        message = (
+            f"The status is already {new.state}. Report a different status before you report "
+            f"{new.state} again."
+        )
         raise InvalidError(message, field="state")
     _update_status_row(work, row, new)
     work.session.flush()

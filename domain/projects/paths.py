@@ -160,7 +160,7 @@ def _check_no_images(
     found = session.scalar(images.limit(1))
     if found is not None:
         message = (
-            f"The container registry has images named {found}. Push them under the new path and "
-            "delete the old ones first."
+            f"The container registry has images named {found}. Push the images under the new "
+            "path and delete the old images first."
         )
         raise TakenError(message, field="path")

@@ -73,7 +73,9 @@ def _parse_release_date(part: str) -> tuple[Release, date]:
             return parse_release(halves[1]), date.fromisoformat(halves[2])
     except ValueError:
         pass  # The release or the day does not exist.
-    raise InvalidReleaseDatesError(f"{part[:_MAX_ECHO_LENGTH]!r} is not a release with its date.")
+    raise InvalidReleaseDatesError(
+        f"{part[:_MAX_ECHO_LENGTH]!r} must be a release and its date, such as 18.0=2027-05-20."
+    )
 
 
 def _check_date_order(dates: Mapping[Release, date]) -> None:

@@ -53,7 +53,7 @@ class IdentityNotConnectedError(ProviderError):
 
     sentence = (
         "No account is connected with your account at {title}. If you have an account, sign in "
-        "with your password, and connect the accounts on the page Security of your settings. "
+        "with your password, and connect the accounts under Settings > Security. "
         "Otherwise, ask an administrator for an account."
     )
 

@@ -215,7 +215,7 @@ class ReadAlert(Resource):
 
 
 class ReadMessage(Resource):
-    """The effect of a repeat or a recovery on the sample's alert."""
+    """The effect of a repeat or recovery message on the alert that the sample opens."""
 
     alert: ReadAlert | None = Field(
         description="Alert that is read from it. Null if it is dropped."
@@ -274,8 +274,12 @@ class SamplePreview(Resource):
         "Null otherwise."
     )
     parse_warnings: tuple[str, ...]
-    repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
-    recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
+    repeat: ReadMessage | None = Field(
+        description="Effect of the repeated message. Null if the request has none."
+    )
+    recovery: ReadMessage | None = Field(
+        description="Effect of the recovery. Null if the request has none."
+    )
 
 
 class AlertMappingPreview(SamplePreview):

@@ -39,12 +39,12 @@ def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("17.0", "'17.0' is not a release with its date"),
-        ("17=2024-05-16", "'17=2024-05-16' is not a release with its date"),
-        ("17.0=2024-02-30", "'17.0=2024-02-30' is not a release with its date"),
+        ("17.0", "'17.0' must be a release and its date"),
+        ("17=2024-05-16", "'17=2024-05-16' must be a release and its date"),
+        ("17.0=2024-02-30", "'17.0=2024-02-30' must be a release and its date"),
         ("17.0=16.5.2024", "'17.0=16.5.2024' is not"),
         ("17.0=1024-05-16", "'17.0=1024-05-16' is not"),
-        ("17.0=٢٠٢٤-05-16", "is not a release with its date"),
+        ("17.0=٢٠٢٤-05-16", "must be a release and its date"),
         ("x" * 10_000, "'" + "x" * 40 + "' is not"),
         ("17.0=2024-05-16 17.0=2024-05-17", "17.0 has two dates"),
         (
