@@ -227,7 +227,7 @@ class AccessToken(WithId):
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
+    #: True if the token keeps administrator access because it is older than the `admin_mode` scope.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: True if the token was exchanged for another token (RFC 8693).
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
@@ -273,7 +273,7 @@ class PersonalAccessToken(WithId):
     authorization_id: Mapped[int | None] = build_cascade_key("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
+    #: True if the token keeps administrator access because it is older than the `admin_mode` scope.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (

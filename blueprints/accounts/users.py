@@ -1,4 +1,4 @@
-"""User pages, which the API field `web_url` and the claim `profile` link to."""
+"""User pages, which the API field `web_url` and the `profile` claim link to."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue

@@ -49,7 +49,7 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
         return
     if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
         scope = permission.scopes[-1]
-        raise ForbiddenError(f"This action requires a token with the scope {scope}.")
+        raise ForbiddenError(f"This action requires a token with the {scope} scope.")
     if permission.is_for_administrators and not actor.is_admin:
         raise ForbiddenError("Only administrators of the instance can do this.")
     if permission.is_for_people and actor.is_application:

@@ -59,10 +59,10 @@ class Permission:
         if is_any and self.is_open:
             return "no token"
         scopes = " or ".join(filter(None, (", ".join(self.scopes[:-1]), self.scopes[-1])))
-        token = f"a token with {'any scope' if is_any else f'the scope {scopes}'}"
+        token = f"a token with {'any scope' if is_any else f'the {scopes} scope'}"
         if self.is_for_administrators:
             own = ". Tokens of applications are rejected" if self.is_for_people else ""
-            return f"an administrator's {token.removeprefix('a ')} and the scope admin_mode{own}"
+            return f"an administrator's {token.removeprefix('a ')} and the admin_mode scope{own}"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.target.value}"
         if self.in_private is not None:

@@ -133,7 +133,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="sudo",
         title="Act as any user",
-        description="Make requests to the API as another user, with the header Sudo.",
+        description="Make requests to the API as another user, with the Sudo header.",
         is_for_applications=False,
         is_for_administrators=True,
         access=ScopeAccess.FULL,

@@ -186,7 +186,7 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 def validate_display_name(name: str) -> None:
     """Check that a display name is valid.
 
-    Raise InvalidError for the field `name` if the display name is not valid.
+    Raise InvalidError for the `name` field if the display name is not valid.
     """
     try:
         check_display_name(name)

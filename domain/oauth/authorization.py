@@ -116,7 +116,7 @@ class CheckedRequest:
 
     @property
     def prompts(self) -> frozenset[str]:
-        """The values of the parameter `prompt`."""
+        """The values of the `prompt` parameter."""
         return frozenset((self.request.get_parameter("prompt") or "").split())
 
     @property

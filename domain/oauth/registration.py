@@ -132,7 +132,7 @@ def _check_application_rules(details: ApplicationDetails, *, require_https: bool
         kind = InvalidRedirectURIError if is_uri else InvalidClientMetadataError
         raise kind(_convert_to_ascii(str(error))) from error
     if ADMIN_MODE in scopes:
-        message = f"Only administrators can register the scope {ADMIN_MODE}."
+        message = f"Only administrators can register the {ADMIN_MODE} scope."
         raise InvalidClientMetadataError(message)
 
 

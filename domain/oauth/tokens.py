@@ -63,7 +63,7 @@ class Grant:
     is_renewable: bool = True
     #: Details of the sign-in; no ID token is issued without these details.
     authentication: GrantAuthentication | None = None
-    #: True if the pair replaces a pair older than the scope `admin_mode`, and keeps its rights.
+    #: True if the pair replaces a pair older than the `admin_mode` scope, and keeps its rights.
     keeps_admin_mode: bool = False
     #: True if the pair is the result of a token exchange.
     is_exchanged: bool = False

@@ -56,7 +56,7 @@ def sign_token(
     policy: TokenPolicy,
     now: datetime,
 ) -> RegistryToken:
-    """Return a token with the claim `access`; `subject` is a username, or empty if anonymous."""
+    """Return a token with the `access` claim; `subject` is a username, or empty if anonymous."""
     lifetime = int(policy.lifetime.total_seconds())
     issued = int(now.timestamp())
     claims: dict[str, object] = {

@@ -15,9 +15,9 @@ Generated from `domain/releases/schedule/` by `make docs`. An instance shows the
 available as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) and
 `/help/releases.ics` (a calendar), all without signing in.
 
-The running release is the setting `RELEASE`. With the header `Platform-Release: 17.0`, a request
+The running release is the `RELEASE` setting. With the `Platform-Release: 17.0` header, a request
 uses the formats of another release; security rules, limits and expiry still follow the running
-release. Before a removal, affected responses have the header `Deprecation`, a `Link` to the page of
+release. Before a removal, affected responses have the `Deprecation` header, a `Link` to the page of
 the change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any
 time in the month before the release. On your own instance, it happens when you change `RELEASE`.
 

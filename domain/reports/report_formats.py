@@ -243,7 +243,7 @@ def _list_figures(report: Report, compared: Comparison) -> Iterator[tuple[object
 def _list_subject_figures(
     what: str, figures: Resource, key: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the figures of a subject. Its name is in the field `key`; the default is `all`."""
+    """Yield the figures of a subject. Its name is in the `key` field; the default is `all`."""
     values = dict(figures)
     name = values.pop(key, None) or "all"
     for field, value in values.items():

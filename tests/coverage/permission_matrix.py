@@ -22,7 +22,7 @@ to pages and to the API. A token also needs the
 [scope](guides/scopes-and-claims.md) of the operation.
 
 A [custom role](member-roles.md) adds the permission in the last column to a lower role.
-Administrators can do everything that Owners can; their tokens need the scope `admin_mode` for this.
+Administrators can do everything that Owners can; their tokens need the `admin_mode` scope for this.
 
 ## Repositories and images
 

@@ -34,7 +34,7 @@ _PROCESS_ENDED_RESULT = {"problem": "the Apprise process ended unexpectedly"}
 def check_apprise_url(url: str, settings: Settings) -> UrlService:
     """Return the service that a URL refers to.
 
-    Raise InvalidError for the field `address` if the URL cannot be used.
+    Raise InvalidError for the `address` field if the URL cannot be used.
     """
     if not url.isprintable() or not 0 < len(url) <= _MAX_URL_LENGTH:
         message = f"Enter a URL of at most {_MAX_URL_LENGTH} characters, such as ntfys://topic."

@@ -58,7 +58,7 @@ class OutgoingResponse:
     """Response to an outgoing request, with its duration and the beginning of its body."""
 
     status: int
-    #: Number of seconds in the header Retry-After, or None if it is not a number.
+    #: Number of seconds in the Retry-After header, or None if it is not a number.
     retry_after: int | None
     seconds: float
     #: First bytes of the body.

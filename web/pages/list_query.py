@@ -49,7 +49,7 @@ def get_list_query(*known: str) -> MultiDict[str, str]:
 
 
 def parse_day(arguments: Mapping[str, str]) -> date | None:
-    """Return the parameter `day`, or None if it is missing. Raise QueryError for other values."""
+    """Return the `day` parameter, or None if it is missing. Raise QueryError for other values."""
     try:
         return date.fromisoformat(text) if (text := arguments.get("day")) else None
     except ValueError as error:

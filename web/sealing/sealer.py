@@ -78,7 +78,7 @@ def unseal_text(text: str, *, purpose: str, lifetime: timedelta) -> Any:
 
 
 def create_proxy_probe() -> str:
-    """Return a signed value for the header `Gatebell-Doctor`."""
+    """Return a signed value for the `Gatebell-Doctor` header."""
     return seal_value(generate_random_hex(8), purpose=_PROBE_PURPOSE)
 
 

@@ -144,7 +144,7 @@ class Settings(HostSettings):
         "Accept only pushed authorization requests (RFC 9126).", on=False
     )
     dynamic_client_registration: bool = define_switch(
-        "Allow users to register clients with a token that has the scope api (RFC 7591).", on=False
+        "Allow users to register clients with a token that has the api scope (RFC 7591).", on=False
     )
     open_client_registration: bool = define_switch(
         "Allow anyone to register clients without a token (RFC 7591).", on=False
@@ -190,7 +190,7 @@ class Settings(HostSettings):
     )
     password_grant_without_client: bool = define_switch(
         "Allow the password grant without an application. A username and a password are then "
-        "sufficient for a token with the scope api, or with the requested scopes. Clients written "
+        "sufficient for a token with the api scope, or with the requested scopes. Clients written "
         "for GitLab rely on this.",
         on=True,
     )

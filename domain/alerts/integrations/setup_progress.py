@@ -153,7 +153,7 @@ KNOWN_SENDERS = (
         name="Python",
         agents=("python", "aiohttp", "httpx"),
         key='Pass headers={"Authorization": "Bearer KEY"} with the integration key.',
-        media_type="Pass the body as json=…, or set the header Content-Type to application/json.",
+        media_type="Pass the body as json=…, or set the Content-Type header to application/json.",
     ),
     SenderProgram(
         name="PowerShell",

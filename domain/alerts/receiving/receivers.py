@@ -143,7 +143,7 @@ class Receiver:
     external_is_active: bool
     mapping: FieldMapping
     monitor_id: int | None = None
-    #: True if the key can be passed in the URL as the parameter `key`.
+    #: True if the key can be passed in the URL as the `key` parameter.
     accepts_key_in_url: bool = False
     #: True if the project is archived. Archived projects do not accept alerts.
     is_archived: bool = False

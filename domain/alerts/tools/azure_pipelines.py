@@ -25,6 +25,6 @@ TOOL = MappedTool(
         ("eventType", IS_NOT, "build.complete"),
         ("resource.result", IS_NOT, "failed, succeeded"),
     ),
-    hint="Add a service hook of the type Web Hooks for “Build completed” with the header "
-    "Authorization and resource version 2.0.",
+    hint="Add a service hook of the type Web Hooks for “Build completed” with the "
+    "Authorization header and resource version 2.0.",
 )

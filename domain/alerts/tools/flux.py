@@ -27,6 +27,6 @@ TOOL = MappedTool(
     words={"error": HIGH, "info": INFO},
     resolved=(("severity", IS, "info"),),
     dropped=(("reason", IS, _STEPS),),
-    hint="Add a provider of the type generic with the header Authorization, and alerts with the "
+    hint="Add a provider of the type generic with the Authorization header, and alerts with the "
     "severity info.",
 )

@@ -27,5 +27,5 @@ TOOL = MappedTool(
         # The success of a child pipeline would resolve the alert of its parent.
         ("object_attributes.source", IS, "parent_pipeline"),
     ),
-    hint="Add a webhook for pipeline events with the custom header Authorization.",
+    hint="Add a webhook for pipeline events with the custom Authorization header.",
 )

@@ -18,5 +18,5 @@ TOOL = MappedTool(
     joins={"fingerprint": "data.series.0.tags.host"},
     words={"critical": CRITICAL, "warning": LOW, **dict.fromkeys(("info", "ok"), INFO)},
     resolved=(("level", IS, "ok"),),
-    hint="Add the handler post with the URL and the header Authorization to the alert node.",
+    hint="Add the handler post with the URL and the Authorization header to the alert node.",
 )

@@ -28,6 +28,6 @@ TOOL = MappedTool(
     resolved=(("action", IS, "close, delete"),),
     # Notes, tags and the names of custom actions do not report a problem.
     dropped=(("action", IS_NOT, "create, unacknowledge, close, delete"),),
-    hint="Add an integration of the type Webhook with the custom header Authorization, and "
+    hint="Add an integration of the type Webhook with the custom Authorization header, and "
     "add the alert's description to its payload.",
 )

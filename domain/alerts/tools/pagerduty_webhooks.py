@@ -45,5 +45,5 @@ TOOL = MappedTool(
             _INCIDENT_EVENTS,
         ),
     ),
-    hint="Add a webhook subscription for incidents with the custom header Authorization.",
+    hint="Add a webhook subscription for incidents with the custom Authorization header.",
 )

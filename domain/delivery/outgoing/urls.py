@@ -33,7 +33,7 @@ class OutgoingUrl:
 
     @property
     def authority(self) -> str:
-        """Host and port for the header Host; a default port is omitted."""
+        """Host and port for the Host header; a default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 

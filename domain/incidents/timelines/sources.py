@@ -92,7 +92,7 @@ def build_activity_source(
 ) -> TimelineSource:
     """Return a source of the activity of alerts: user actions, changes by reports, failed pages.
 
-    `alerts` maps the ID of each alert to the value of the field `alerts` in its items.
+    `alerts` maps the ID of each alert to the value of the `alerts` field in its items.
     """
 
     def read(part: RowRange) -> Sequence[TimelineRow]:
@@ -130,7 +130,7 @@ def build_page_source(
 ) -> TimelineSource:
     """Return a source of pages about alerts.
 
-    `alert_ids` maps the ID of each alert to the value of the field `alerts` in its items.
+    `alert_ids` maps the ID of each alert to the value of the `alerts` field in its items.
     """
 
     def read(part: RowRange) -> Sequence[TimelineRow]:
@@ -250,7 +250,7 @@ def _build_entry_item(entry: TimelineEntry) -> TimelineItem:
 class IncidentAlerts:
     """The alerts in the timeline of an incident."""
 
-    #: Numbers (iid) as in the field `alerts` of an item, by alert ID.
+    #: Numbers (iid) as in the `alerts` field of an item, by alert ID.
     numbers: Mapping[int, tuple[int, ...]]
     rows: Sequence[TimelineRow]
     environments: frozenset[str]

@@ -157,7 +157,7 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
     if details.trusted and not is_instance_wide:
         raise InvalidError("Only an instance-wide application can be trusted.", field="trusted")
     if ADMIN_MODE in details.scopes and not is_instance_wide:
-        message = f"Only an instance-wide application can have the scope {ADMIN_MODE}."
+        message = f"Only an instance-wide application can have the {ADMIN_MODE} scope."
         raise InvalidError(message, field="scopes")
 
 

@@ -21,7 +21,7 @@ class Approval:
     sign_in_id: int
     #: Authentication methods (`amr`), separated by spaces.
     methods: str
-    #: True if the user may grant the scope `admin_mode`.
+    #: True if the user may grant the `admin_mode` scope.
     may_administer: bool = False
     #: True for an administrator whose sign-in is too old to grant `admin_mode`.
     has_old_proof: bool = False

@@ -52,7 +52,7 @@ class TokenView:
     description: str = ""
     #: True if an application created the token; the token ends with the application's access.
     ends_with_application: bool = False
-    #: True for a token older than the scope `admin_mode`, which has the scope's rights without the
+    #: True for a token older than the `admin_mode` scope, which has the scope's rights without the
     #: scope.
     keeps_admin_mode: bool = False
 
@@ -220,7 +220,7 @@ class FormerToken:
 
 
 def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken, ...]:
-    """Return administrators' tokens that are older than the scope `admin_mode`, up to a limit."""
+    """Return administrators' tokens that are older than the `admin_mode` scope, up to a limit."""
     personal = session.execute(
         select(User.id, User.username, PersonalAccessToken.name)
         .select_from(PersonalAccessToken)

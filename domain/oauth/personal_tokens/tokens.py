@@ -101,7 +101,7 @@ def check_no_administrator_scopes(details: TokenDetails) -> None:
     """
     for scope in details.scopes.split():
         if scope in ADMINISTRATOR_SCOPES:
-            message = f"Only personal access tokens of administrators can have the scope {scope}."
+            message = f"Only personal access tokens of administrators can have the {scope} scope."
             raise InvalidError(message, field="scopes")
 
 

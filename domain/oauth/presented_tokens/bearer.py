@@ -75,7 +75,7 @@ class Bearer:
     last_used_at: datetime | None = None
     #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
-    #: True for a token older than the scope `admin_mode`, which has the scope's rights without the
+    #: True for a token older than the `admin_mode` scope, which has the scope's rights without the
     #: scope.
     keeps_admin_mode: bool = False
     #: Administrator who acts as the user in `profile`, or None.

@@ -1,6 +1,6 @@
 """DPoP (RFC 9449): each request with a bound token proves possession of its key.
 
-A proof is a small JWT in the header `DPoP`, signed with the key that it contains. It is valid for
+A proof is a small JWT in the `DPoP` header, signed with the key that it contains. It is valid for
 the method, the URL and the time of one request, and can be used only once. Tokens that are bound to
 a key are only accepted with such a proof (section 7).
 """

@@ -44,7 +44,7 @@ class PushSubscription:
 def parse_push_subscription(text: str) -> PushSubscription:
     """Parse the JSON of a subscription.
 
-    Raise InvalidError for the field `subscription` if the subscription is invalid, or if its
+    Raise InvalidError for the `subscription` field if the subscription is invalid, or if its
     endpoint does not use HTTPS.
     """
     try:

@@ -423,7 +423,7 @@ def _select_given_names(condition: Condition, parameters: KnownParameters) -> Co
 
 def _check_graphql_headers(request: Request) -> Iterator[DetectedChange]:
     if not _REMOVED_TOKEN_HEADERS.isdisjoint(request.headers):
-        reason = f"{_GRAPHQL_PATH} with the header Deploy-Token"
+        reason = f"{_GRAPHQL_PATH} with the Deploy-Token header"
         yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], request.line, reason)
 
 

@@ -318,7 +318,7 @@ class _SourceReader:
         if path is not None:
             yield from self._check_request_url(path, calls, token.line, is_used=False)
         if to_snake_case(text) == "deploy_token" and self._mentions_graphql(calls):
-            reason = "A GraphQL request with the header Deploy-Token"
+            reason = "A GraphQL request with the Deploy-Token header"
             yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], token.line, reason)
 
     def _check_string_content(

@@ -42,10 +42,10 @@ def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
         ("17.0", "'17.0' must be a release and its date"),
         ("17=2024-05-16", "'17=2024-05-16' must be a release and its date"),
         ("17.0=2024-02-30", "'17.0=2024-02-30' must be a release and its date"),
-        ("17.0=16.5.2024", "'17.0=16.5.2024' is not"),
-        ("17.0=1024-05-16", "'17.0=1024-05-16' is not"),
+        ("17.0=16.5.2024", "'17.0=16.5.2024' must be"),
+        ("17.0=1024-05-16", "'17.0=1024-05-16' must be"),
         ("17.0=٢٠٢٤-05-16", "must be a release and its date"),
-        ("x" * 10_000, "'" + "x" * 40 + "' is not"),
+        ("x" * 10_000, "'" + "x" * 40 + "' must be"),
         ("17.0=2024-05-16 17.0=2024-05-17", "17.0 has two dates"),
         (
             "17.9=2024-05-16 17.10=2024-05-15",

@@ -390,8 +390,8 @@ The operations that Gatebell offers to clients. The scopes of the token and the 
 determine what a request can do. Each operation lists its requirements.
 
 - **Tokens**: send the token in the header `Authorization: Bearer …` or `PRIVATE-TOKEN: …`.
-- **Administrators** also need the scope `admin_mode`. To act as another user, send a personal
-access token with the scope `sudo`, and name the user in the header `Sudo` or the parameter `sudo`.
+- **Administrators** also need the `admin_mode` scope. To act as another user, send a personal
+access token with the `sudo` scope, and name the user in the `Sudo` header or the `sudo` parameter.
 - **Lists** are paginated. Use `page` and `per_page` (at most 100) with the headers `X-Total` and
 `X-Total-Pages`, or follow the `Link` to the next page. Lists that GitLab also has accept the
 parameters that GitLab documents. They ignore unknown parameters, and name them in the header
@@ -401,7 +401,7 @@ parameters that GitLab documents. They ignore unknown parameters, and name them 
 - **Times** are in UTC with milliseconds.
 - **Errors** have the format `{"message": …}`, or `{"error": …}` for invalid parameters, with all
 invalid fields of a body in `errors`. OAuth errors have the format of RFC 6749.
-- **Releases**: send the header `Platform-Release: 17.0` to preview another release.
+- **Releases**: send the `Platform-Release: 17.0` header to preview another release.
 """
 
 

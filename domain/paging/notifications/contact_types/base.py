@@ -74,7 +74,7 @@ class UrlReader(Protocol):
     def __call__(self, url: str, /) -> UrlService:
         """Return the service of a URL.
 
-        Raise InvalidError for the field `address` if the URL is invalid.
+        Raise InvalidError for the `address` field if the URL is invalid.
         """
         ...
 

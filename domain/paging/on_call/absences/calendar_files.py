@@ -66,7 +66,7 @@ def read_calendar(
 
     All-day events and events without a time zone are interpreted in `time_zone`. Events that are
     shorter than `min_length` are left out. Without `includes_free`, events that are marked as free
-    are left out. Raise InvalidError for the field `content` if the calendar cannot be read, or
+    are left out. Raise InvalidError for the `content` field if the calendar cannot be read, or
     OverloadedError if too many calendars are read at the same time.
     """
     if len(content) > MAX_CALENDAR_BYTES:

@@ -176,7 +176,7 @@ def read_events(
 ) -> CalendarContent:
     """Return the absences of a user or the holidays of a schedule, starting with yesterday.
 
-    Raise InvalidError for the field `content` if the calendar cannot be read.
+    Raise InvalidError for the `content` field if the calendar cannot be read.
     """
     return read_calendar(
         content,

@@ -120,7 +120,7 @@ def test_other_users_cannot_create_tokens_with_the_scope(
     form = form_with(page, "expires_at")
     answer = submit(browser, page, form, name="x", scopes=scope)
     assert answer.status_code == 422
-    refusal = f"Only personal access tokens of administrators can have the scope {scope}."
+    refusal = f"Only personal access tokens of administrators can have the {scope} scope."
     assert refusal in answer.text
     offered = (
         get_administrator_browser(gatebell)
