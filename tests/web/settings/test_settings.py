@@ -99,7 +99,7 @@ def test_an_error_names_the_wrong_part_of_a_long_value(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, RELEASE_DATES="17.0=2024-05-16 18.0=soon")
     assert sentence == (
         "RELEASE_DATES must be releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15. "
-        "'18.0=soon' is not a release with its date."
+        "'18.0=soon' must be a release and its date, such as 18.0=2027-05-20."
     )
 
 
