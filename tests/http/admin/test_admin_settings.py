@@ -211,7 +211,10 @@ def test_the_date_of_a_release_that_is_not_on_the_schedule_is_kept(gatebell: Liv
 def test_an_invalid_date_is_explained_and_the_input_is_kept(gatebell: LiveGatebell) -> None:
     for day, sentence in (
         ("soon", "'17.0=soon' must be a release and its date, such as 18.0=2027-05-20."),
-        ("2024-02-30", "'17.0=2024-02-30' must be a release and its date, such as 18.0=2027-05-20."),
+        (
+            "2024-02-30",
+            "'17.0=2024-02-30' must be a release and its date, such as 18.0=2027-05-20.",
+        ),
         ("2025-05-16", "18.0 (2025-05-15) is before 17.0 (2025-05-16)."),
     ):
         wrong = DAYS | {"release_dates-17.0": day}
