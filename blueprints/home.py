@@ -11,7 +11,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_open_alerts
 from domain.alerts.listing.watched_projects import build_member_projects_query, list_project_ids
-from domain.core.database.paging import PageRequest, get_search_text
+from domain.core.database.pagination import PageRequest, get_search_text
 from domain.incidents.listing import list_open_incidents_of_user
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring_tokens
 from domain.paging.change_marks.alerts import find_home_mark

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from domain.registry import actions

@@ -9,7 +9,7 @@ from werkzeug.datastructures import MultiDict
 
 from domain.alerts.change_feed import Follower, find_oldest_change_time
 from domain.alerts.listing.queries import MAX_IID
-from domain.core.database.paging import MAX_ID, get_choice
+from domain.core.database.pagination import MAX_ID, get_choice
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
 from domain.core.types.validation import validate_query

@@ -20,7 +20,7 @@ from domain.alerts.listing.watched_projects import (
     build_member_projects_query,
     select_projects_by_path,
 )
-from domain.core.database.paging import PageRequest, get_search_text, parse_id
+from domain.core.database.pagination import PageRequest, get_search_text, parse_id
 from domain.incidents.listing import FoundIncident, list_incidents_by_number, search_incidents
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
 from domain.projects.my_projects import list_my_projects, search_projects

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.core.database.paging import get_choice
+from domain.core.database.pagination import get_choice
 from domain.core.errors import InvalidError
 from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView

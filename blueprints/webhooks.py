@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.change_feed import Follower, find_oldest_change_time
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from domain.delivery.webhooks import actions, endpoints

@@ -14,7 +14,7 @@ from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import get_search_text
+from domain.core.database.pagination import get_search_text
 from domain.core.types.validation import validate_query
 from forms.base import Form, SomeBody, TextLineField, limit_length
 

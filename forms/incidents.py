@@ -12,7 +12,7 @@ from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.matching.conditions import parse_conditions
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import get_choice, get_search_text
+from domain.core.database.pagination import get_choice, get_search_text
 from domain.incidents.listing import NEWEST_FIRST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
     MAX_INCIDENT_DESCRIPTION_LENGTH,

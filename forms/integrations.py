@@ -39,7 +39,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.recognition.proposal import QUESTION_NAMES
 from domain.alerts.recognition.tools import Proposal
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.text_links import is_web_url

@@ -7,7 +7,7 @@ from itertools import groupby
 from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import get_choice, get_search_text
+from domain.core.database.pagination import get_choice, get_search_text
 from domain.core.errors import QueryError
 from domain.releases.changes import Change
 from domain.releases.schedule import CHANGES_BY_ID

@@ -4,7 +4,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.applications import ApplicationPages
-from domain.core.database.paging import get_choice, get_search_text
+from domain.core.database.pagination import get_choice, get_search_text
 from domain.oauth.clients.applications import get_any_application
 from domain.oauth.clients.directory import (
     ApplicationFilter,

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.admin.event_files import build_event_file
 from domain.audit.log import EventView, fetch_event_page
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from forms.audit import AuditFilterForm
 from web.access.decorators import (
     administrator_required,

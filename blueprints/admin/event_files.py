@@ -2,13 +2,13 @@
 
 from flask import Response
 
-from domain.audit import log
+from domain.audit.exports import export_csv, export_json_lines
 from domain.audit.log import EventFilter
 from web.extensions import db
 from web.http.text_files import build_text_file_response
 from web.services import get_current_time
 
-_FORMATTERS = {"jsonl": log.export_json_lines, "csv": log.export_csv}
+_FORMATTERS = {"jsonl": export_json_lines, "csv": export_csv}
 
 
 def build_event_file(event_filter: EventFilter, *, kind: str) -> Response:

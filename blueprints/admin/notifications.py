@@ -3,7 +3,7 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.paging.notifications.queue_state import (
     get_queue_state,
     requeue_message,

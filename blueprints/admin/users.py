@@ -17,7 +17,7 @@ from domain.accounts.identity_providers.identities import disconnect_user, list_
 from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.personal_data.erasure import count_applications, count_own_projects
 from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
-from domain.core.database.paging import get_choice, get_search_text
+from domain.core.database.pagination import get_choice, get_search_text
 from domain.core.errors import InvalidError, NotFoundError
 from domain.oauth.clients.directory import list_own_applications
 from domain.oauth.consent.authorized_applications import list_authorized_applications

@@ -13,7 +13,7 @@ from domain.alerts.listing.watched_projects import (
     list_project_ids,
     list_project_paths,
 )
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.paging.change_marks.alerts import find_alerts_mark
 from forms.alerts import ALERT_LIST_PARAMETERS_ACROSS
 from web.access.decorators import get_request_viewer, sign_in_required

@@ -23,7 +23,7 @@ from domain.alerts.handling.types import AlertNoteBody
 from domain.alerts.listing.queries import MAX_IID, count_matching_alerts
 from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import EventActor
-from domain.core.database.paging import parse_id
+from domain.core.database.pagination import parse_id
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
 from domain.core.types.validation import validate_body

@@ -25,7 +25,7 @@ from domain.alerts.listing.watched_projects import (
     build_member_projects_query,
     exclude_archived_projects,
 )
-from domain.core.database.paging import KeysetPage, get_row_id
+from domain.core.database.pagination import KeysetPage, get_row_id
 from domain.core.time_zones import format_period
 from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.silences.muting import Mute, find_row_mutes

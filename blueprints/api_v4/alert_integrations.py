@@ -12,7 +12,7 @@ from domain.alerts.integrations import (
     sender_warnings,
 )
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.projects.views import ProjectView
 from web.api.description.described import declare_media_types
 from web.api.operations import ResourceBlueprint, declare_operation

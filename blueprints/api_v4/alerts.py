@@ -20,7 +20,7 @@ from domain.alerts.listing.watched_projects import (
     build_group_projects_query,
     build_member_projects_query,
 )
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.escalations import manual_actions
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.api.description.described import declare_media_types

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from flask import Blueprint
 
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import NotFoundError
 from domain.projects import group_actions, project_actions, shares
 from web.access.api_limits import RateLimitFamily

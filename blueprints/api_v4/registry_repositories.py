@@ -4,7 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from domain.core.errors import QueryError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from domain.registry import actions
 from domain.registry.repositories import get_repository, list_tags_after, list_tags_with_offset

@@ -3,7 +3,7 @@
 from flask import Blueprint, after_this_request, g
 
 from domain.core.errors import ForbiddenError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Viewer
 from domain.releases.usage.usage_reports import find_instance_usage, find_user_usage

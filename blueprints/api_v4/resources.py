@@ -8,7 +8,7 @@ from http import HTTPStatus
 from domain.accounts.identity_providers import actions as identity_provider_actions
 from domain.alerts.listing.queries import MAX_IID
 from domain.ci_cd import deployment_actions, environment_actions, release_actions, status_actions
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.delivery.audit_streams import actions as audit_stream_actions
 from domain.delivery.webhooks import actions as webhook_actions
 from domain.heartbeats import actions as heartbeat_actions

@@ -17,9 +17,10 @@ from domain.accounts.types import (
     UserQuery,
 )
 from domain.accounts.users import find_user
-from domain.core.database.paging import parse_id
+from domain.core.database.pagination import parse_id
 from domain.core.errors import QueryError
-from domain.core.types.base import Done, ListPage
+from domain.core.types.base import Done
+from domain.core.types.pagination import ListPage
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import CHANGES_BY_ID

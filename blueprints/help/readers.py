@@ -8,7 +8,7 @@ from flask import url_for
 
 from blueprints.help.documents import CLIENT_ID_PLACEHOLDER, Document, GuideValues
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.core.database.paging import get_row_id
+from domain.core.database.pagination import get_row_id
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import (
     get_any_application,

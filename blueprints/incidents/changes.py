@@ -4,7 +4,7 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.listing.queries import MAX_IID
-from domain.core.database.paging import MAX_ID, parse_id
+from domain.core.database.pagination import MAX_ID, parse_id
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.validation import validate_body
 from domain.incidents import actions, note_actions

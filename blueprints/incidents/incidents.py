@@ -10,8 +10,8 @@ from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.listing.sort_orders import parse_sort_cursor
-from domain.core.database.paging import KeysetRange, parse_id
-from domain.core.database.paging import parse_cursor as read_id
+from domain.core.database.pagination import KeysetRange, parse_id
+from domain.core.database.pagination import parse_cursor as read_id
 from domain.core.errors import ConflictError
 from domain.core.types.validation import validate_body
 from domain.incidents import actions

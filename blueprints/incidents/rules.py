@@ -5,7 +5,7 @@ from dataclasses import replace
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.incidents import rule_actions as actions
 from domain.incidents.rule_decisions import STORM_SIZE, STORM_TIME
 from domain.incidents.types import IncidentRuleChange, NewIncidentRule

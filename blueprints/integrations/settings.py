@@ -23,7 +23,7 @@ from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
-from domain.core.database.paging import get_row_id
+from domain.core.database.pagination import get_row_id
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import (

@@ -7,7 +7,7 @@ from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
-from domain.core.database.paging import get_row_id, get_search_text
+from domain.core.database.pagination import get_row_id, get_search_text
 from domain.core.errors import InvalidError, QueryError
 from domain.paging.silences import actions
 from domain.paging.silences.actions import PREVIEW_PERIOD, build_matchers

@@ -19,7 +19,7 @@ from domain.ci_cd.deployment_actions import (
 )
 from domain.ci_cd.environment_actions import find_deployment_history
 from domain.ci_cd.types import NewEnvironment
-from domain.core.database.paging import get_search_text
+from domain.core.database.pagination import get_search_text
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.types.base import Query, RequestDay
 from domain.projects.views import ProjectView

@@ -7,9 +7,9 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
-from domain.core.database.paging import PageRequest, PageResult, get_search_text
+from domain.core.database.pagination import PageRequest, PageResult, get_search_text
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations, send_invitations
 from domain.projects.listing import find_shared_groups

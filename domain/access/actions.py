@@ -36,7 +36,8 @@ from domain.access.actor import AccessMethod, UnitOfWork
 from domain.access.checks import TargetView, check_allowed, check_state
 from domain.access.permissions import Target, get_permission
 from domain.core.errors import DomainError
-from domain.core.types.base import Body, ListPage, Query, Resource
+from domain.core.types.base import Body, Query, Resource
+from domain.core.types.pagination import ListPage
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -38,7 +38,7 @@ from domain.accounts.users import (
 )
 from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_password

@@ -34,7 +34,7 @@ from domain.accounts.users import (
     MACHINE_KINDS,
     PENDING,
 )
-from domain.core.database.paging import (
+from domain.core.database.pagination import (
     MAX_ID,
     KeysetPage,
     KeysetRange,
@@ -42,7 +42,7 @@ from domain.core.database.paging import (
     fetch_list_page,
     fetch_page,
 )
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
 from models.folding import build_search_text, fold_text
 

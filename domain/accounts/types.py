@@ -11,9 +11,7 @@ from domain.core.types.base import (
     AbsentWord,
     Body,
     GitLabQuery,
-    OffsetQuery,
     Option,
-    PagedQuery,
     RequestTimeOrDay,
     RequiredText,
     Resource,
@@ -23,6 +21,7 @@ from domain.core.types.base import (
     Time,
     WithoutEffect,
 )
+from domain.core.types.pagination import OffsetQuery, PagedQuery
 
 
 class UserQuery(PagedQuery, GitLabQuery):

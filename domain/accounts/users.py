@@ -28,7 +28,7 @@ from domain.accounts.passwords import (
 )
 from domain.accounts.profiles import PROFILE_COLUMNS, Profile, build_profile
 from domain.core.database.locks import release_locks
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.database.statements import SessionConnection, StatementConnection
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring

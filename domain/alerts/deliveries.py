@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, defer
 from domain.alerts.formats.base import WRONG_FORMAT_PREFIX
 from domain.alerts.reading.payload_fields import format_payload
 from domain.alerts.reading.severity import find_unknown_words
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.core.database.time_search import (
     OPEN_BOUNDS,
     TimeBounds,

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from domain.core.errors import InvalidError, NotFoundError, TakenError
 from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT

@@ -6,16 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from domain.audit.log import KIND_TITLES, EventFilter, EventView
-from domain.core.types.base import (
-    GitLabQuery,
-    Id,
-    PagedQuery,
-    Query,
-    RequestTimeOrDay,
-    Resource,
-    Text,
-    Time,
-)
+from domain.core.types.base import GitLabQuery, Id, Query, RequestTimeOrDay, Resource, Text, Time
+from domain.core.types.pagination import PagedQuery
 
 _MAX_NAME_LENGTH = 255
 _KIND_NAMES = frozenset(name for name, _ in KIND_TITLES)

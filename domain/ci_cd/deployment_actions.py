@@ -25,10 +25,11 @@ from domain.ci_cd.types import (
     Environment,
     NewDeployment,
 )
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.database.rows import update_rows
 from domain.core.errors import InvalidError, NotFoundError, QueryError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow

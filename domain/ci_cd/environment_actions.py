@@ -22,7 +22,7 @@ from domain.ci_cd.types import (
     NewEnvironment,
 )
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Alert
 from models import Environment as EnvironmentRow

@@ -11,14 +11,11 @@ from sqlalchemy.exc import IntegrityError
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import UserReference, find_user_references
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.core.types.base import (
     Body,
     GitLabQuery,
-    ListPage,
-    OffsetQuery,
-    PagedQuery,
     RequestTime,
     Resource,
     Text,
@@ -26,6 +23,7 @@ from domain.core.types.base import (
     WithoutEffect,
     get_column_values,
 )
+from domain.core.types.pagination import ListPage, OffsetQuery, PagedQuery
 from domain.projects.views import ProjectView
 from models import ProjectRelease as ReleaseRow
 from models import ReleaseLink as LinkRow

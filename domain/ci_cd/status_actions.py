@@ -8,9 +8,10 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
 from domain.ci_cd.types import CommitStatus, CommitStatusQuery, NewCommitStatus
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import InvalidError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import CommitStatus as StatusRow
 from models import Project

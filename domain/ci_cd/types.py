@@ -10,8 +10,6 @@ from domain.core.types.base import (
     Body,
     GitLabQuery,
     Id,
-    OffsetQuery,
-    PagedQuery,
     RequestTimeOrDay,
     Resource,
     Search,
@@ -20,6 +18,7 @@ from domain.core.types.base import (
     WebUrl,
     WithoutEffect,
 )
+from domain.core.types.pagination import OffsetQuery, PagedQuery
 
 #: Maximum number of characters in a text field of a report. Release 16.0 introduces a lower limit.
 _MAX_TEXT_LENGTH = 65_536

@@ -10,7 +10,7 @@ from domain.audit.events import EventKind
 from domain.core.clock import format_api_time
 from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.delivery.destination_types import Destination, DestinationQuery, SecretRotationBody
 from domain.delivery.mail.outbox import MessageSettings, NewEmail
 from domain.delivery.outgoing.addresses import check_address_allowed

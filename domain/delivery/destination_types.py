@@ -6,7 +6,8 @@ from typing import Literal, Self
 from pydantic import Field
 
 from domain.core.grace_period import GracePeriod
-from domain.core.types.base import Body, OffsetQuery, RequestTime, Resource, Time
+from domain.core.types.base import Body, RequestTime, Resource, Time
+from domain.core.types.pagination import OffsetQuery
 from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.outgoing.signing import DEFAULT_SECRET_OVERLAP

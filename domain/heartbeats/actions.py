@@ -9,14 +9,14 @@ from sqlalchemy import Row, Select, delete, func, select
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_list_page, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_list_page, fetch_page
 from domain.core.database.statements import SessionConnection, build_columns
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_uuid
 from domain.core.time_zones import normalize_zone_name
-from domain.core.types.base import ListPage, PagedQuery
+from domain.core.types.pagination import ListPage, PagedQuery
 from domain.heartbeats.evaluation import (
     build_heartbeat_facts,
     build_schedule,

@@ -13,7 +13,6 @@ from domain.core.types.base import (
     Line,
     Name,
     Overlap,
-    PagedQuery,
     Query,
     Resource,
     SecretResource,
@@ -23,6 +22,7 @@ from domain.core.types.base import (
     get_column_values,
     make_fields_optional,
 )
+from domain.core.types.pagination import PagedQuery
 from domain.heartbeats.states import MAX_CRON_LENGTH, HeartbeatSchedule, HeartbeatState, PingKind
 
 MAX_HEARTBEAT_NAME_LENGTH, MAX_HEARTBEAT_DESCRIPTION_LENGTH, MAX_HEARTBEAT_ENVIRONMENT_LENGTH = (

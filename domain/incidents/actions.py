@@ -12,9 +12,9 @@ from domain.alerts.listing.sort_orders import parse_sort_cursor
 from domain.alerts.listing.types import Alert as ShownAlert
 from domain.alerts.listing.types import build_alert_resource
 from domain.audit.events import EventActor, EventKind
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.incidents import listing
 from domain.incidents.changes import change_incident_status, edit_incident, set_assignees
 from domain.incidents.links import (

@@ -24,7 +24,7 @@ from domain.alerts.listing.search import (
 )
 from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, build_order_by
 from domain.alerts.reading.incoming import Severity
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from domain.core.database.rows import insert_into
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values

@@ -11,7 +11,8 @@ from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.audit.events import EventActor, EventKind
 from domain.core.errors import ForbiddenError, NotFoundError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.incidents.listing import get_incident_row
 from domain.incidents.timeline import (
     NewTimelineEntry,

@@ -12,9 +12,9 @@ from domain.alerts.change_feed import Follower, add_follower
 from domain.alerts.matching.conditions import parse_conditions
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.incidents.links import remove_follower_if_unneeded
 from domain.incidents.listing import lock_incidents
 from domain.incidents.responders import (

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import EventActor
-from domain.core.database.paging import KeysetPage, KeysetRange
+from domain.core.database.pagination import KeysetPage, KeysetRange
 from domain.core.types.base import Resource
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
 from models import IncidentNote

@@ -8,14 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
+from domain.core.database.pagination import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.errors import InvalidError
 from domain.core.types.base import (
     MAX_NUMBER,
     Body,
-    KeysetQuery,
     Numbers,
-    OffsetQuery,
     Option,
     Resource,
     Text,
@@ -25,6 +23,7 @@ from domain.core.types.base import (
     make_fields_optional,
     split_words,
 )
+from domain.core.types.pagination import KeysetQuery, OffsetQuery
 from domain.paging.escalations.steps import (
     MAX_TARGETS,
     AnyTarget,

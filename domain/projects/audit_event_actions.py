@@ -6,7 +6,7 @@ from domain.access.roles import Role
 from domain.audit import log
 from domain.audit.log import EventFilter
 from domain.audit.types import AuditEvent, AuditEventQuery, NamespaceAuditEventQuery
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectOrGroup
 
 

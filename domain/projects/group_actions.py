@@ -5,7 +5,7 @@ from dataclasses import replace
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.core.errors import ForbiddenError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.escalations.transfer_checks import prepare_transfer
 from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group

@@ -23,11 +23,11 @@ from domain.accounts.message_limits import (
 )
 from domain.accounts.users import ACTIVE, build_user_view, normalize_email
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.projects.access import find_role_in_namespace
 from domain.projects.member_types import (

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.access.roles import MINIMUM_ROLES, Ability, Role
-from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
+from domain.core.database.pagination import PageRequest, PageResult, fetch_list_page
 from domain.core.database.rows import latest
 from domain.core.errors import NotFoundError
 from domain.projects.access import (

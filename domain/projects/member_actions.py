@@ -8,7 +8,7 @@ from domain.access.roles import Role
 from domain.accounts.profiles import build_avatar_path, build_profile_path
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects import members
 from domain.projects.member_lists import MemberFilter, find_effective_member, list_members
 from domain.projects.member_roles import get_usable_member_role

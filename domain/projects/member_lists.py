@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import MINIMUM_ROLES, Ability, Role, parse_abilities
 from domain.accounts.users import IS_ACTIVE_HUMAN
-from domain.core.database.paging import MAX_ID, PageRequest, PageResult, fetch_list_page
+from domain.core.database.pagination import MAX_ID, PageRequest, PageResult, fetch_list_page
 from domain.core.errors import NotFoundError
 from domain.projects.listing import find_shared_groups
 from domain.projects.member_roles import is_custom_role_of_member

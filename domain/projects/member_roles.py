@@ -20,7 +20,8 @@ from domain.access.roles import Ability, Role, add_included_abilities
 from domain.audit.events import EventKind
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
-from domain.core.types.base import ListPage, OffsetQuery, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage, OffsetQuery
 from domain.projects.member_types import MemberRole, NewMemberRole
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, Namespace

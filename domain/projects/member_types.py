@@ -12,7 +12,6 @@ from domain.core.types.base import (
     Body,
     GitLabQuery,
     Id,
-    OffsetQuery,
     Option,
     RequestDay,
     RequiredText,
@@ -24,6 +23,7 @@ from domain.core.types.base import (
     Words,
     split_words,
 )
+from domain.core.types.pagination import OffsetQuery
 from domain.projects.views import Namespace
 from models.folding import fold_text
 

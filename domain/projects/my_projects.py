@@ -11,7 +11,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.core.database.paging import PageRequest, PageResult
+from domain.core.database.pagination import PageRequest, PageResult
 from domain.core.errors import DomainError
 from domain.projects.access import (
     build_namespace,

@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.paging import parse_id
+from domain.core.database.pagination import parse_id
 from domain.core.database.rows import delete_rows
 from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace

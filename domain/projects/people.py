@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.users import ERASED, IS_ACTIVE_HUMAN
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.paths import list_ancestor_paths

@@ -12,7 +12,8 @@ from domain.accounts.names import slugify_name
 from domain.accounts.users import HUMAN
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError
-from domain.core.types.base import Body, ListPage
+from domain.core.types.base import Body
+from domain.core.types.pagination import ListPage
 from domain.paging.escalations.transfer_checks import prepare_transfer
 from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group, get_project

@@ -16,8 +16,6 @@ from domain.core.types.base import (
     Body,
     GitLabQuery,
     Id,
-    ListPage,
-    PagedQuery,
     RequestTimeOrDay,
     Resource,
     Search,
@@ -27,6 +25,7 @@ from domain.core.types.base import (
     get_column_values,
     split_words,
 )
+from domain.core.types.pagination import ListPage, PagedQuery
 from domain.projects import listing
 from domain.projects.creation import MAX_DESCRIPTION_LENGTH
 from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter

@@ -11,7 +11,7 @@ from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.delivery.outgoing.deadlines import run_with_deadline
 from domain.delivery.outgoing.errors import DeadlineExceededError
 from domain.projects.access import get_project

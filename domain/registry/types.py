@@ -9,7 +9,6 @@ from domain.core.types.base import (
     MAX_NUMBER,
     Body,
     GitLabQuery,
-    OffsetQuery,
     Resource,
     Text,
     Time,
@@ -17,6 +16,7 @@ from domain.core.types.base import (
     describe_choices,
     get_column_values,
 )
+from domain.core.types.pagination import OffsetQuery
 from domain.registry.removal import MAX_REGEX_LENGTH, RemovalRule, parse_age
 from domain.registry.repositories import RepositoryView, TagView
 from domain.registry.signing_keys import DEFAULT_NOTICE_PERIOD, MAX_NOTICE_PERIOD, KeyState

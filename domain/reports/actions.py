@@ -8,10 +8,10 @@ from sqlalchemy import Select
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.time_zones import normalize_zone_name
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.incidents.types import validate_lines
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.projects.owners import build_owner_match_condition

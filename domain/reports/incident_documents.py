@@ -12,7 +12,7 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.listing.filters import SEVERITIES
 from domain.audit.events import EventKind
 from domain.core.clock import format_message_time
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.core.errors import ConflictError
 from domain.incidents.actions import show_incident
 from domain.incidents.listing import get_incident_row, lock_incident

@@ -13,7 +13,6 @@ from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone, n
 from domain.core.types.base import (
     MAX_NUMBER,
     Body,
-    PagedQuery,
     Query,
     RequestTime,
     RequiredText,
@@ -22,6 +21,7 @@ from domain.core.types.base import (
     Time,
     describe_choices,
 )
+from domain.core.types.pagination import PagedQuery
 from domain.paging.escalations.types import PAGE_RETENTION, ContactOutcome
 from domain.paging.notifications.states import PageState
 from domain.paging.on_call.schedule_values import Period

@@ -31,18 +31,8 @@ from pydantic import TypeAdapter
 from domain.access.actions import Action, list_operations
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
-from domain.core.types.base import (
-    Body,
-    Done,
-    GitLabQuery,
-    KeysetQuery,
-    ListPage,
-    OffsetQuery,
-    PagedQuery,
-    Query,
-    Resource,
-    SecretResource,
-)
+from domain.core.types.base import Body, Done, GitLabQuery, Query, Resource, SecretResource
+from domain.core.types.pagination import KeysetQuery, ListPage, OffsetQuery, PagedQuery
 from domain.core.types.validation import (
     find_unknown_names,
     normalize_numbers,

@@ -20,16 +20,8 @@ from domain.access.actions import Action, list_operations
 from domain.access.actor import UnitOfWork
 from domain.access.permissions import Target
 from domain.accounts.users import get_user
-from domain.core.types.base import (
-    Argument,
-    KeysetQuery,
-    ListPage,
-    OffsetQuery,
-    Option,
-    PagedQuery,
-    Query,
-    has_parameter_effect,
-)
+from domain.core.types.base import Argument, Option, Query, has_parameter_effect
+from domain.core.types.pagination import KeysetQuery, ListPage, OffsetQuery, PagedQuery
 from domain.core.types.validation import validate_body
 from domain.projects.access import resolve_group
 from domain.projects.views import GroupView, ProjectView

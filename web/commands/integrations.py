@@ -15,7 +15,7 @@ from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.sender_warnings import list_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod

@@ -12,7 +12,7 @@ from domain.accounts.identity_providers.identities import disconnect_user
 from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.core.errors import InvalidError
 from domain.core.types.validation import validate_body
 from web.commands.generated import build_command

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, g, make_response, render_template, request
 from werkzeug.http import HTTP_STATUS_CODES
 
+from web.http.error_texts import ERROR_PAGE_TEXTS, INVALID_QUERY_TEXTS
 from web.http.json_responses import build_json_response
 from web.http.public_urls import add_base_path, find_list_above
 from web.http.routes import list_existing_methods
@@ -88,36 +89,6 @@ def _to_plain_value(value: Any) -> Any:
     return value
 
 
-_ERROR_PAGE_TEXTS = {
-    400: ("Bad request", "Go back, reload the page and try again."),
-    403: ("Access denied", "Ask an owner for a higher role."),
-    404: ("Page not found", "The page does not exist, or you do not have access."),
-    405: ("Method not allowed", "Open the page from a link instead."),
-    408: ("Request timeout", "Check your connection, then try again."),
-    409: ("Change not possible", "Nothing was changed. Go back and reload the page."),
-    410: ("No longer available", ""),
-    413: ("Request too large", "Nothing was changed. Enter less text, or choose a smaller file."),
-    414: (
-        "URL too long",
-        "Nothing was changed. If an application sent you here, contact its developers.",
-    ),
-    422: ("Invalid input", "Nothing was changed. Go back, correct the input and try again."),
-    429: ("Too many requests", "Wait a few minutes, then try again."),
-    500: (
-        "Internal server error",
-        "Nothing was changed. Try again; if the error persists, contact an administrator.",
-    ),
-    503: ("Service unavailable", "Try again in a moment; nothing was changed."),
-}
-#: Title and advice for a list request with unknown parameters.
-INVALID_QUERY_TEXTS = ("Invalid list parameters", "Correct the URL, or clear the filters.")
-#: Title and advice for a form with an expired or invalid CSRF token.
-EXPIRED_FORM_TEXTS = (
-    "This form has expired",
-    "Nothing was changed. Go back, reload the page and try again.",
-)
-
-
 def render_error_page(
     status: int,
     sentence: str | None,
@@ -130,7 +101,7 @@ def render_error_page(
     `words` contains a title and advice that replace the default texts for the status.
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
-    title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
+    title, advice = words or ERROR_PAGE_TEXTS.get(status, ERROR_PAGE_TEXTS[usual])
     if sentence and sentence != f"{title}." and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already describes what is missing
     html = render_template(

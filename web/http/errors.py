@@ -66,8 +66,6 @@ from domain.registry.client import RegistryRejectedError, RegistryUnavailableErr
 from domain.registry.notifications import MissingNotificationSecretError
 from web.http.endpoints import ErrorFormat, get_error_format
 from web.http.error_formats import (
-    EXPIRED_FORM_TEXTS,
-    INVALID_QUERY_TEXTS,
     add_explanation,
     find_advice,
     render_error_page,
@@ -76,6 +74,7 @@ from web.http.error_formats import (
     render_plain_text_error,
     render_registry_error,
 )
+from web.http.error_texts import EXPIRED_FORM_TEXTS, INVALID_QUERY_TEXTS
 from web.http.public_urls import add_base_path
 from web.http.routes import (
     decode_reference,

@@ -17,7 +17,7 @@ from werkzeug.routing import (
     ValidationError,
 )
 
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from web.policies.names import RESERVED_NAMES
 
 #: URL prefix of the API.

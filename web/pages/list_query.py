@@ -14,7 +14,7 @@ from flask_login import current_user
 from werkzeug.datastructures import MultiDict
 
 from domain.accounts.users import PAGE_SIZES
-from domain.core.database.paging import (
+from domain.core.database.pagination import (
     KeysetPage,
     KeysetRange,
     PageRequest,
@@ -24,7 +24,7 @@ from domain.core.database.paging import (
     get_row_id,
 )
 from domain.core.errors import QueryError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.core.types.validation import SchemaT, validate_query
 from web.access.decorators import get_current_user
 from web.http.public_urls import page_url

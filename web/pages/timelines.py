@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from flask import request, url_for
 
-from domain.core.database.paging import get_choice
-from domain.core.types.base import ListPage
+from domain.core.database.pagination import get_choice
+from domain.core.types.pagination import ListPage
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from web.pages.list_query import get_page_size
 

@@ -22,7 +22,7 @@ from domain.accounts.lifecycle import own_account
 from domain.accounts.lifecycle.own_account import find_granted_access
 from domain.accounts.types import PasswordBody, ProfileBody
 from domain.accounts.users import normalize_email, set_page_size
-from domain.core.database.paging import parse_id
+from domain.core.database.pagination import parse_id
 from domain.core.errors import InvalidError, TooManyAttemptsError
 from forms.account import PasswordForm, ProfileForm
 from web.access.decorators import get_current_user, sign_in_required

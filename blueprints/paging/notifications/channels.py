@@ -13,7 +13,7 @@ from blueprints.paging.notifications.shared import (
     read_gallery_query,
     render_service_page,
 )
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError
 from domain.paging.contacts import actions
 from domain.paging.contacts.types import ChannelQuery

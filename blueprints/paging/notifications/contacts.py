@@ -14,7 +14,7 @@ from blueprints.paging.notifications.shared import (
     read_gallery_query,
     render_service_page,
 )
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.paging.contacts import actions, devices, rule_actions
 from domain.paging.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule

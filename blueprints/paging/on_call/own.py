@@ -9,7 +9,7 @@ from blueprints.paging.on_call.calendars import NO_STORE_HEADERS
 from blueprints.paging.on_call.schedule_page import get_common_zone, list_cover_names
 from domain.access.actor import UnitOfWork
 from domain.core.errors import DomainError, NotFoundError
-from domain.core.types.base import OffsetQuery
+from domain.core.types.pagination import OffsetQuery
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import feeds

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import get_choice
+from domain.core.database.pagination import get_choice
 from domain.paging.escalations import actions
 from domain.paging.escalations.policies import find_default_policy, list_applicable_policies
 from domain.paging.escalations.routes import list_applicable_routes

@@ -12,10 +12,10 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.profiles import UserReference
-from domain.core.database.paging import PageResult, get_choice
+from domain.core.database.pagination import PageResult, get_choice
 from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
-from domain.core.types.base import OffsetQuery
+from domain.core.types.pagination import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.absences.actions import find_holidays, list_holiday_calendars

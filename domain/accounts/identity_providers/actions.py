@@ -29,7 +29,8 @@ from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.projects.access import resolve_group

@@ -11,7 +11,6 @@ from domain.core.types.base import (
     Body,
     Line,
     Name,
-    OffsetQuery,
     RequiredText,
     Resource,
     Text,
@@ -19,6 +18,7 @@ from domain.core.types.base import (
     Words,
     make_fields_optional,
 )
+from domain.core.types.pagination import OffsetQuery
 
 
 class GroupRole(NamedTuple):

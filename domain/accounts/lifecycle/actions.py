@@ -33,7 +33,7 @@ from domain.audit.seals import get_or_create_audit_key
 from domain.core.database.locks import release_locks
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.oauth.clients.applications import build_owner_condition
 from domain.oauth.clients.service_accounts import revoke_service_account_tokens
 from domain.projects.people import is_user_visible

@@ -31,7 +31,7 @@ from domain.alerts.listing.types import Alert, AlertQuery, build_alert_resource,
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Alert as AlertRow
 

@@ -17,7 +17,7 @@ from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.alerts.storing.reported_fields import RECORDED_COLUMNS
 from domain.audit.events import EventActor
-from domain.core.database.paging import KeysetPage, KeysetRange
+from domain.core.database.pagination import KeysetPage, KeysetRange
 from domain.core.database.rows import insert_rows
 from domain.core.types.base import get_column_values
 from models import Alert, AlertNote

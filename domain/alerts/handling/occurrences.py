@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
-from domain.core.database.paging import KeysetPage, parse_id
+from domain.core.database.pagination import KeysetPage, parse_id
 from domain.core.database.rows import fetch_rows_by_key
 from domain.core.errors import QueryError
 from domain.core.types.base import get_column_values

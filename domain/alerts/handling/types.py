@@ -7,7 +7,8 @@ from pydantic import BeforeValidator, Field
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
 from domain.alerts.storing.lifecycle import Action
-from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
+from domain.core.types.base import Body, Numbers, Resource, Text, Time
+from domain.core.types.pagination import KeysetQuery
 
 #: Maximum number of alerts in one change. It is larger than any page of the alert list.
 MAX_ALERTS_PER_CHANGE = 200

@@ -40,7 +40,8 @@ from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.core.randomness import generate_random_hex
-from domain.core.types.base import ListPage, Resource
+from domain.core.types.base import Resource
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Integration as IntegrationRow
 

@@ -55,7 +55,8 @@ from domain.alerts.storing.intake_result import IntakeResult
 from domain.core.database.locks import release_locks
 from domain.core.database.statements import StatementConnection
 from domain.core.errors import ConflictError, DomainError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Delivery as DeliveryRow
 

@@ -15,7 +15,7 @@ from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, load_mapping
 from domain.alerts.reading.mapping_rules import LABEL_FIELDS, validate_label_names
-from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
+from domain.core.database.pagination import PageRequest, PageResult, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.text_links import is_web_url
 from domain.core.types.base import get_column_values

@@ -17,7 +17,7 @@ from domain.alerts.reading.mapping_rules import (
     serialize_mapping_rules,
 )
 from domain.alerts.recognition.fields import Confidence
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
 _MAX_PATH_LENGTH = 100

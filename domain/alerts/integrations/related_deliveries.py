@@ -23,7 +23,7 @@ from domain.alerts.recognition.fields import Confidence
 from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from models import Delivery

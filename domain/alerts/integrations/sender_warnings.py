@@ -50,7 +50,8 @@ from domain.alerts.recognition.proposal import propose_word_severity
 from domain.alerts.recognition.tools import propose_mapping
 from domain.core.errors import InvalidError
 from domain.core.labeled_enums import LabeledEnum
-from domain.core.types.base import ListPage, OffsetQuery, Resource, Time, describe_choices
+from domain.core.types.base import Resource, Time, describe_choices
+from domain.core.types.pagination import ListPage, OffsetQuery
 from domain.projects.views import ProjectView
 
 #: Minimum numbers of repeats, and of alerts without a recovery, for a warning.

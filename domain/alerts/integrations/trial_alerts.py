@@ -22,9 +22,10 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import preview_outcomes, store_alerts
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.alerts.storing.lifecycle import Action, ItemOutcome, StoredAlertOutcome
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.database.statements import StatementConnection
-from domain.core.types.base import Body, KeysetQuery, RequestTime, Resource, describe_choices
+from domain.core.types.base import Body, RequestTime, Resource, describe_choices
+from domain.core.types.pagination import KeysetQuery
 
 #: Selections by their API names, which differ from the names on web pages.
 SELECTIONS_BY_NAME = {

@@ -18,11 +18,8 @@ from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import (
     Body,
-    KeysetQuery,
     Numbers,
-    OffsetQuery,
     Option,
-    PagedQuery,
     RequestTime,
     Resource,
     SecretResource,
@@ -32,6 +29,7 @@ from domain.core.types.base import (
     describe_choices,
     make_fields_optional,
 )
+from domain.core.types.pagination import KeysetQuery, OffsetQuery, PagedQuery
 
 #: Minimum and maximum time after which open alerts without a report are resolved, in minutes.
 #: Senders repeat alerts at intervals of minutes to hours.

@@ -52,7 +52,7 @@ from domain.alerts.listing.sort_orders import (
 from domain.alerts.listing.status_notes import find_status_notes
 from domain.core.clock import format_api_time
 from domain.core.csv_lines import format_csv_line
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from domain.core.database.rows import fetch_rows_by_key
 from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, literal, tuple_
 from sqlalchemy.sql import operators
 
 from domain.alerts.listing.filters import build_severity_order
-from domain.core.database.paging import MAX_ID, KeysetPage, parse_id
+from domain.core.database.pagination import MAX_ID, KeysetPage, parse_id
 from domain.core.errors import QueryError
 from models import Alert
 

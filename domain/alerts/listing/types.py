@@ -12,15 +12,9 @@ from domain.alerts.listing.queries import AlertListRow
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
-from domain.core.types.base import (
-    KeysetQuery,
-    Query,
-    RequestTimeOrDay,
-    Resource,
-    Time,
-    describe_choices,
-)
+from domain.core.database.pagination import MAX_ID, MAX_SEARCH_TEXT_LENGTH
+from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, describe_choices
+from domain.core.types.pagination import KeysetQuery
 
 _MAX_NAME_LENGTH = 255
 

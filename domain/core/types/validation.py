@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from domain.core.database.paging import shorten_parameter_name
+from domain.core.database.pagination import shorten_parameter_name
 from domain.core.errors import InvalidParametersError, InvalidQueryError, InvalidValue
 from domain.core.types.base import NO_NUL_PATTERN, GitLabQuery
 

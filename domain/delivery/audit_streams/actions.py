@@ -3,7 +3,7 @@
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND, build_test_message
 from domain.delivery.audit_streams.types import (
     AuditStream,

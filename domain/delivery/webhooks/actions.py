@@ -4,7 +4,7 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.access.authorizations import lock_authorization
 from domain.audit.events import EventKind
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.delivery.destination_actions import DestinationActions, DestinationEvents
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from domain.delivery.outgoing.destinations import DestinationWithSecret

@@ -17,7 +17,7 @@ from domain.access.authorizations import has_live_access
 from domain.alerts.change_feed import Follower, add_follower, remove_follower
 from domain.alerts.matching.conditions import parse_conditions
 from domain.audit.events import Event, EventKind, EventSource, NamespaceIds, store_event
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring

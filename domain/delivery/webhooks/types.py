@@ -19,7 +19,6 @@ from domain.core.errors import InvalidError, QueryError
 from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import (
     GitLabQuery,
-    KeysetQuery,
     Option,
     RequiredText,
     Resource,
@@ -30,6 +29,7 @@ from domain.core.types.base import (
     describe_choices,
     join_option_words,
 )
+from domain.core.types.pagination import KeysetQuery
 from domain.delivery.destination_types import Destination, DestinationQuery, SentTest
 from domain.delivery.outgoing.destinations import DestinationDetails
 

@@ -6,7 +6,7 @@ from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import RUNBOOK, find_links_and_labels, get_alert_id
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.incidents.listing import get_incident_row
 from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.timelines.merging import build_loaded_source, merge_sources

@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import QueryError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 
 #: Position of an item in its source, as numbers that only increase or only decrease.

@@ -18,7 +18,7 @@ from domain.alerts.handling.occurrences import list_occurrences
 from domain.alerts.handling.types import AlertActivity, AlertAuthor
 from domain.alerts.storing.lifecycle import Action
 from domain.ci_cd.deployment_actions import find_deployments_between
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list_timeline_entries
 from domain.incidents.timelines.merging import (
     RowRange,

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from domain.alerts.handling.types import AlertAuthor, AlertChange, AlertOccurrence
 from domain.ci_cd.types import Deployment
-from domain.core.types.base import KeysetQuery, Resource, Time
+from domain.core.types.base import Resource, Time
+from domain.core.types.pagination import KeysetQuery
 from domain.paging.escalations.types import SentPage
 from domain.paging.on_call.types import ScheduleOnCall
 

@@ -12,7 +12,7 @@ from domain.audit.events import EventKind
 from domain.core.errors import ForbiddenError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.oauth.applications import refusals
 from domain.oauth.applications.people import find_application_users
 from domain.oauth.applications.removed_scopes import expire_tokens_with_removed_scopes

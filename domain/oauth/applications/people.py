@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.access.scopes import sort_scopes
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.oauth.applications.refusals import IDENTIFYING_SCOPES, ApplicationViewer
 from domain.oauth.applications.types import ApplicationUser, ApplicationUserQuery
 from domain.oauth.clients.directory import select_application_user_ids

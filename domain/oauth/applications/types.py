@@ -9,7 +9,6 @@ from domain.core.types.base import (
     Argument,
     Body,
     GitLabQuery,
-    OffsetQuery,
     Option,
     RequiredText,
     RequiredWords,
@@ -18,6 +17,7 @@ from domain.core.types.base import (
     Time,
     make_fields_optional,
 )
+from domain.core.types.pagination import OffsetQuery
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.clients.user_agents import describe_device
 from domain.oauth.grants.registry import PERMITTED_GRANTS

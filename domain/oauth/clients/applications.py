@@ -13,7 +13,7 @@ from domain.access.scopes import (
     UnknownScopeError,
     parse_scopes,
 )
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.encryption import UnacceptableKeyError
 from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.core.keyring import Keyring

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.oauth.clients.applications import (
     IS_TRUSTED,
     build_application_view,

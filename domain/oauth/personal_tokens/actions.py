@@ -10,10 +10,10 @@ from domain.access.actions import action, read_action
 from domain.access.actor import AccessMethod, UnitOfWork
 from domain.access.scopes import ADMIN_MODE, ADMINISTRATOR_SCOPES
 from domain.audit.events import EventKind
-from domain.core.database.paging import PageResult
+from domain.core.database.pagination import PageResult
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.oauth.personal_tokens import lists, resource_tokens, tokens
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.paging import MAX_ID, KeysetPage, KeysetRange, PageResult, fetch_page
+from domain.core.database.pagination import MAX_ID, KeysetPage, KeysetRange, PageResult, fetch_page
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.views import Namespace

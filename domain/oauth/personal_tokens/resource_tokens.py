@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.oauth.personal_tokens.lists import (

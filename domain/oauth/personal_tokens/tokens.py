@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.access.scopes import ADMINISTRATOR_SCOPES, SCOPES, UnknownScopeError, parse_scopes
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.database.rows import update_rows
 from domain.core.errors import DomainError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring

@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Role
-from domain.core.database.paging import MAX_SEARCH_TEXT_LENGTH
+from domain.core.database.pagination import MAX_SEARCH_TEXT_LENGTH
 from domain.core.types.base import (
     Body,
     GitLabQuery,
     Id,
-    OffsetQuery,
     RequestDay,
     RequestTimeOrDay,
     Resource,
@@ -20,6 +19,7 @@ from domain.core.types.base import (
     Words,
     join_option_words,
 )
+from domain.core.types.pagination import OffsetQuery
 from domain.oauth.personal_tokens.lists import TIME_COLUMNS, TokenFilter
 from domain.projects.views import Namespace
 

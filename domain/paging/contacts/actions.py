@@ -15,7 +15,7 @@ from domain.audit.events import EventKind, NamespaceIds
 from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.contacts.services.base import MessagingService
 from domain.paging.contacts.services.registry import parse_address
 from domain.paging.contacts.types import (

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.core.database.paging import parse_id
+from domain.core.database.pagination import parse_id
 from domain.core.errors import NotFoundError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.delivery.outgoing.addresses import AddressPolicy, check_url_allowed

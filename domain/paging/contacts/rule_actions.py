@@ -8,7 +8,7 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.contacts.rule_types import (
     ContactRule,
     ContactRuleChange,

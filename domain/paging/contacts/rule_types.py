@@ -6,15 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from domain.core.types.base import (
-    Body,
-    Id,
-    OffsetQuery,
-    Option,
-    Resource,
-    Time,
-    make_fields_optional,
-)
+from domain.core.types.base import Body, Id, Option, Resource, Time, make_fields_optional
+from domain.core.types.pagination import OffsetQuery
 from domain.paging.notifications.rules import (
     MAX_RULE_DELAY,
     MINUTES_PER_DAY,

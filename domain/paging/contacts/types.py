@@ -4,15 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.core.types.base import (
-    Body,
-    IncludeAncestorGroups,
-    OffsetQuery,
-    Option,
-    RequiredText,
-    Resource,
-    Text,
-)
+from domain.core.types.base import Body, Option, RequiredText, Resource, Text
+from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery
 from domain.paging.notifications.contact_types.registry import ADDRESS_WORDS, ENTERED_CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import (

@@ -11,9 +11,9 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.escalations import dry_run
 from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import (

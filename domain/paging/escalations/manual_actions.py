@@ -1,7 +1,7 @@
 """Actions that change the paging of an alert, such as escalating, paging a user and snoozing."""
 
 from collections.abc import Sequence
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Row, delete, insert, select
 
@@ -18,7 +18,6 @@ from domain.audit.events import EventKind
 from domain.core.clock import DOUBLE_SUBMISSION_WINDOW, format_message_time
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.escalations.early_escalations import (
     assign_policies_after_snooze,
     choose_policies_of_alerts,
@@ -30,6 +29,7 @@ from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (
     ACKNOWLEDGED,
     end_waiting_state,
+    get_tomorrow_morning,
     stop_acknowledged_escalations,
     trigger_alerts,
 )
@@ -64,12 +64,10 @@ from models import (
     EscalationPage,
     EscalationPolicy,
     PendingEscalation,
-    User,
 )
 
 MIN_SNOOZE = timedelta(minutes=1)
 MAX_SNOOZE = timedelta(days=7)
-TOMORROW_SNOOZE_TIME = time(9)
 _CRITICAL_RANK = 0
 _OPERATOR_VIA = "on the command line"
 _ALERT_SUMMARY_QUERY = select(
@@ -323,14 +321,6 @@ def _find_snooze_end(work: UnitOfWork, body: AlertSnooze) -> datetime:
         message = f"A snooze must end between 1m and {longest} from now."
         raise InvalidError(message, field="until" if body.until else "duration")
     return until
-
-
-def get_tomorrow_morning(work: UnitOfWork) -> datetime:
-    """Return 9:00 on the next day in the time zone of the acting user."""
-    own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
-    place_of = get_zone(own or "UTC")
-    day = convert_to_local(work.now, place_of).date() + timedelta(days=1)
-    return convert_to_utc(datetime.combine(day, TOMORROW_SNOOZE_TIME), place_of)
 
 
 @action("alerts.wake")

@@ -13,7 +13,7 @@ from domain.access.roles import Ability
 from domain.accounts.users import ERASED
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.locks import AdvisoryLock
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.database.rows import split_into_batches
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.types.base import get_column_values

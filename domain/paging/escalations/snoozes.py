@@ -6,11 +6,12 @@ in a transaction. The worker triggers the alert again, which starts a new escala
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.acknowledgements import find_last_acknowledgements
 from domain.alerts.handling.activity import AUTOMATIC_VIA
@@ -19,6 +20,7 @@ from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import update_rows
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.state import (
     EscalationEvent,
@@ -27,7 +29,7 @@ from domain.paging.escalations.state import (
     get_next_state,
 )
 from domain.paging.notifications.paging import cancel_pages
-from models import Alert, Escalation, EscalationPolicy
+from models import Alert, Escalation, EscalationPolicy, User
 
 ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
@@ -36,6 +38,8 @@ _END_EVENTS = {
     EscalationState.ACKNOWLEDGED: (EscalationEvent.LAPSE, "when its acknowledgement expired"),
     EscalationState.SNOOZED: (EscalationEvent.SNOOZE_ENDED, "when its snooze ended"),
 }
+#: Local time at which a snooze until tomorrow ends.
+TOMORROW_SNOOZE_TIME = time(9)
 _SEVERITY_INCREASED_VIA = "because it became more severe"
 _BECAME_CRITICAL_VIA = "because it became critical"
 _CRITICAL_RANK = 0
@@ -240,3 +244,11 @@ def trigger_alerts(
     change_statuses_in_bulk(
         project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now
     )
+
+
+def get_tomorrow_morning(work: UnitOfWork) -> datetime:
+    """Return TOMORROW_SNOOZE_TIME on the next day in the time zone of the acting user."""
+    own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
+    place_of = get_zone(own or "UTC")
+    day = convert_to_local(work.now, place_of).date() + timedelta(days=1)
+    return convert_to_utc(datetime.combine(day, TOMORROW_SNOOZE_TIME), place_of)

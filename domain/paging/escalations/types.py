@@ -18,8 +18,6 @@ from domain.core.types.base import (
     Body,
     Duration,
     Id,
-    IncludeAncestorGroups,
-    OffsetQuery,
     Option,
     RequestTime,
     RequiredText,
@@ -29,6 +27,7 @@ from domain.core.types.base import (
     describe_choices,
     make_fields_optional,
 )
+from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.steps import (
     DEFAULT_REPEAT_PAUSE,

@@ -12,7 +12,7 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.matching.conditions import parse_conditions
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
-from domain.core.database.paging import (
+from domain.core.database.pagination import (
     KeysetPage,
     KeysetRange,
     PageRequest,
@@ -21,7 +21,8 @@ from domain.core.database.paging import (
 )
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.time_zones import normalize_zone_name
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.paging.maintenance_windows.recurrence import (
     Frequency,
     Recurrence,

@@ -6,16 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
-from domain.core.types.base import (
-    Duration,
-    IncludeAncestorGroups,
-    OffsetQuery,
-    Option,
-    Resource,
-    Text,
-    Time,
-    make_fields_optional,
-)
+from domain.core.types.base import Duration, Option, Resource, Text, Time, make_fields_optional
+from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery
 from domain.paging.maintenance_windows.recurrence import format_recurrence, parse_recurrence_rule
 
 MAX_WINDOW_NAME_LENGTH = 255

@@ -10,10 +10,10 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import UserReference, find_user_references
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_list_page
+from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import normalize_zone_name
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.dependent_rules import check_no_dependent_rules

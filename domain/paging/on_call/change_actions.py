@@ -10,9 +10,10 @@ from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
 from domain.audit.events import EventKind
 from domain.core.clock import format_api_time
-from domain.core.database.paging import MAX_ID, fetch_list_page
+from domain.core.database.pagination import MAX_ID, fetch_list_page
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.paging.on_call import notices
 from domain.paging.on_call.eligible_users import find_eligible_user_id, find_user_ids
 from domain.paging.on_call.final_schedule import DutySource, compute_spans

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
 from domain.alerts.reading.text import replace_unstorable_characters
-from domain.core.database.paging import MAX_ID
+from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.time_zones import convert_to_local, get_zone
 from domain.core.types.base import get_column_values

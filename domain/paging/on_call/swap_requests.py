@@ -12,7 +12,7 @@ from domain.alerts.listing.watched_projects import (
     build_member_projects_query,
 )
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
-from domain.core.types.base import ListPage
+from domain.core.types.pagination import ListPage
 from domain.paging.on_call import notices
 from domain.paging.on_call.change_actions import (
     SWAPPABLE_SOURCES,

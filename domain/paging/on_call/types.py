@@ -19,11 +19,7 @@ from domain.core.errors import InvalidError
 from domain.core.time_zones import EARLIEST_TIME, LATEST_TIME, convert_to_utc, get_zone
 from domain.core.types.base import (
     Body,
-    IncludeAncestorGroups,
-    OffsetQuery,
     Option,
-    PagedQuery,
-    PageSize,
     Query,
     RequestDay,
     RequestLocalTime,
@@ -38,6 +34,7 @@ from domain.core.types.base import (
     remove_duplicates,
     split_words,
 )
+from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery, PagedQuery, PageSize
 from domain.paging.on_call.final_schedule import DutySource
 from domain.paging.on_call.rotation_syntax import (
     WEEKDAYS,

@@ -20,10 +20,11 @@ from domain.alerts.matching.matcher_syntax import (
 )
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.audit.events import EventKind
-from domain.core.database.paging import KeysetPage, KeysetRange, fetch_list_page, fetch_page
+from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_list_page, fetch_page
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import ListPage, get_column_values
+from domain.core.types.base import get_column_values
+from domain.core.types.pagination import ListPage
 from domain.paging.silences.flapping import get_flap_settings, store_flap_settings
 from domain.paging.silences.muting import find_alert_mute
 from domain.paging.silences.types import (

@@ -14,9 +14,7 @@ from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.types.base import (
     Body,
     Duration,
-    IncludeAncestorGroups,
     Option,
-    PagedQuery,
     Query,
     RequestTime,
     Resource,
@@ -25,6 +23,7 @@ from domain.core.types.base import (
     describe_choices,
     make_fields_optional,
 )
+from domain.core.types.pagination import IncludeAncestorGroups, PagedQuery
 
 MAX_COMMENT_LENGTH = 1_000
 

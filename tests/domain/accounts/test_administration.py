@@ -28,7 +28,7 @@ from domain.accounts.lifecycle.actions import change_user, create_user
 from domain.accounts.passwords import check_password
 from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
 from domain.accounts.users import SignInAttempt, authenticate_user
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
 from models import Passkey, User

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
-from domain.core.database.paging import PageRequest
+from domain.core.database.pagination import PageRequest
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project

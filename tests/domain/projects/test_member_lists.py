@@ -10,7 +10,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability, Role
-from domain.core.database.paging import PageRequest
+from domain.core.database.pagination import PageRequest
 from domain.projects.member_lists import (
     MemberFilter,
     find_effective_member,

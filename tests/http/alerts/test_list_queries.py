@@ -9,7 +9,7 @@ import requests
 from flask import Flask
 
 from domain.access.roles import Role
-from domain.core.database.paging import KeysetPage
+from domain.core.database.pagination import KeysetPage
 from tests.support.accounts.administration import (
     get_administrator_browser,
     get_shared_administrator,

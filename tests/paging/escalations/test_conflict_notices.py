@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.access.actor import AccessMethod, Actor
 from domain.access.roles import Role
-from domain.core.types.base import OffsetQuery
+from domain.core.types.pagination import OffsetQuery
 from domain.paging.on_call.absences.actions import create_absence
 from domain.paging.on_call.absences.conflicts import list_conflicts
 from domain.paging.on_call.absences.types import NewAbsence

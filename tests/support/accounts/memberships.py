@@ -4,7 +4,7 @@ from datetime import date
 
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import PageRequest
+from domain.core.database.pagination import PageRequest
 from domain.projects.member_lists import MemberFilter, list_members
 from domain.projects.views import MemberView, Namespace
 

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
 from domain.audit.log import EventFilter, EventView, fetch_event_page
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from models import AuditEvent
 from tests.support.accounts.people import Person, database_of, now, unique
 from tests.support.accounts.personal_tokens import make_token

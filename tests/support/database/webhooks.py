@@ -14,7 +14,7 @@ from domain.alerts.change_feed import Follower
 from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.audit.events import EventActor
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing.destinations import DestinationWithSecret
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, list_deliveries

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from werkzeug.routing import AnyConverter, BaseConverter, IntegerConverter, Map, PathConverter, Rule
 from werkzeug.routing.rules import parse_converter_args
 
-from domain.core.types.base import KeysetQuery, OffsetQuery
+from domain.core.types.pagination import KeysetQuery, OffsetQuery
 from web.api.description.described import (
     FORM,
     JSON,

@@ -8,8 +8,6 @@ from pydantic import AfterValidator, Field
 
 from domain.core.types.base import (
     Body,
-    OffsetQuery,
-    PageSize,
     Query,
     RequiredText,
     Resource,
@@ -18,6 +16,7 @@ from domain.core.types.base import (
     describe_choices,
     get_column_values,
 )
+from domain.core.types.pagination import OffsetQuery, PageSize
 from domain.releases.changes import Certainty, Interface, ReleaseChangeKind
 from domain.releases.checker.checker import NEWEST_RELEASE
 from domain.releases.checker.findings import CheckReport, Finding

@@ -12,11 +12,11 @@ from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.clock import format_api_time
 from domain.core.database.locks import release_locks
-from domain.core.database.paging import MAX_ID, fetch_list_page
+from domain.core.database.pagination import MAX_ID, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.time_zones import get_zone
-from domain.core.types.base import ListPage, OffsetQuery
+from domain.core.types.pagination import ListPage, OffsetQuery
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.paging.on_call.absences.imported_calendars import (
     FILE_PERIOD,

@@ -14,7 +14,7 @@ from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.profiles import find_user_references
-from domain.core.types.base import ListPage, OffsetQuery
+from domain.core.types.pagination import ListPage, OffsetQuery
 from domain.paging.on_call import notices
 from domain.paging.on_call.absences.types import OnCallConflict
 from domain.paging.on_call.notices import ShiftChange

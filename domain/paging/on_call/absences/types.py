@@ -6,16 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from domain.accounts.profiles import UserReference
-from domain.core.types.base import (
-    Body,
-    Line,
-    Name,
-    PagedQuery,
-    RequestTime,
-    Resource,
-    Text,
-    Time,
-)
+from domain.core.types.base import Body, Line, Name, RequestTime, Resource, Text, Time
+from domain.core.types.pagination import PagedQuery
 
 MAX_CALENDAR_NAME_LENGTH, MAX_NOTE_LENGTH = 100, 200
 

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from domain.core.database.paging import PageResult, fetch_list_page
+from domain.core.database.pagination import PageResult, fetch_list_page
 from domain.core.errors import QueryError
-from domain.core.types.base import PagedQuery
+from domain.core.types.pagination import PagedQuery
 from domain.core.types.validation import validate_query
 
 

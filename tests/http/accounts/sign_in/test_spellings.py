@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from domain.accounts.directory import AccountFilter, fetch_account_page
 from domain.accounts.users import find_user, get_user
 from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.oauth.personal_tokens.lists import TokenFilter, find_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Environment, Project, User

@@ -9,7 +9,7 @@ import pytest
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.audit.log import EventFilter, fetch_event_page
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, database_of, make_project, make_user, now
 from tests.support.accounts.team import give_role, person_for

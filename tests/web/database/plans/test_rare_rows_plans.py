@@ -19,7 +19,7 @@ from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
 from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
 from domain.core.clock import read_system_clock
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.oauth.applications.people import fetch_application_user_page
 from domain.oauth.applications.refusals import ApplicationViewer
 from models import Application, Integration, Project

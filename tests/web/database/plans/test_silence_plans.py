@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
-from domain.core.database.paging import KeysetRange
+from domain.core.database.pagination import KeysetRange
 from domain.paging.silences.actions import (
     MAX_PREVIEW_ALERTS,
     count_silences_by_state,

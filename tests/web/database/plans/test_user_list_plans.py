@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.accounts.directory import list_accounts, list_public_users
 from domain.accounts.types import UserQuery
-from domain.core.database.paging import PageRequest
+from domain.core.database.pagination import PageRequest
 from tests.support.database.sql_statements import collect_postgres_statements
 from web.extensions import db
 
