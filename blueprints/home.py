@@ -15,7 +15,7 @@ from domain.core.database.pagination import PageRequest, get_search_text
 from domain.incidents.listing import list_open_incidents_of_user
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring_tokens
 from domain.paging.change_marks.alerts import find_home_mark
-from domain.paging.escalations.explanation import find_unanswered_alerts
+from domain.paging.escalations.reporting.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import find_projects_without_policy
 from domain.paging.on_call.shifts import find_user_duties
 from domain.paging.on_call.swap_requests import list_own_swap_requests

@@ -19,9 +19,9 @@ from domain.alerts.listing.status_notes import has_set_status
 from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.paging.change_marks.alerts import find_alert_mark, find_alerts_mark
-from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
-from domain.paging.escalations.last_pages import list_last_pages
 from domain.paging.escalations.pending import find_pending_escalation
+from domain.paging.escalations.reporting.explanation import explain_escalation, find_page_reasons
+from domain.paging.escalations.reporting.last_pages import list_last_pages
 from domain.paging.silences.muting import find_row_mutes
 from domain.projects.views import ProjectView
 from forms.alerts import ALERT_LIST_PARAMETERS, parse_alert_list_query

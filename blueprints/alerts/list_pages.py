@@ -27,7 +27,7 @@ from domain.alerts.listing.watched_projects import (
 )
 from domain.core.database.pagination import KeysetPage, get_row_id
 from domain.core.time_zones import format_period
-from domain.paging.escalations.explanation import find_unanswered_alerts
+from domain.paging.escalations.reporting.explanation import find_unanswered_alerts
 from domain.paging.silences.muting import Mute, find_row_mutes
 from domain.projects.views import ProjectView
 from forms.alerts import (

@@ -23,7 +23,7 @@ from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import can_push
 from domain.paging.change_marks.alerts import find_alerts_mark
 from domain.paging.change_marks.projects import find_on_call_values
-from domain.paging.escalations.explanation import find_unanswered_alerts
+from domain.paging.escalations.reporting.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import has_no_applicable_policy
 from domain.paging.on_call.shifts import list_schedules_on_call
 from domain.paging.silences.muting import find_active_mutes, find_row_mutes

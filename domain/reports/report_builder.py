@@ -8,7 +8,7 @@ from sqlalchemy import select
 from domain.access.actor import UnitOfWork
 from domain.alerts.listing.types import build_alert_url, build_incident_url
 from domain.core.types.base import get_column_values
-from domain.paging.escalations.page_status import find_contact_outcomes
+from domain.paging.escalations.reporting.page_status import find_contact_outcomes
 from domain.paging.escalations.steps import TargetKind, format_target
 from domain.paging.on_call.schedule_values import Period
 from domain.projects.access import build_namespace, read_permissions

@@ -32,8 +32,8 @@ from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.deadlines import run_with_deadline
 from domain.delivery.outgoing.errors import DeadlineExceededError, OutgoingError
 from domain.incidents.paging import find_incident_page_reasons as reasons_of_incidents
-from domain.paging.escalations.explanation import find_page_reasons
 from domain.paging.escalations.page_holds import find_page_holds
+from domain.paging.escalations.reporting.explanation import find_page_reasons
 from domain.paging.notifications.batching import (
     RECIPIENTS_ARE_DUE,
     RECIPIENTS_ARE_DUE_SOON,

@@ -29,8 +29,8 @@ from domain.incidents.timelines.merging import (
 )
 from domain.incidents.timelines.types import ItemKind, TimelineItem
 from domain.incidents.types import EntryFilter, EntryKind
-from domain.paging.escalations.explanation import list_sent_pages
-from domain.paging.escalations.page_status import (
+from domain.paging.escalations.reporting.explanation import list_sent_pages
+from domain.paging.escalations.reporting.page_status import (
     UNKNOWN_PAGE_STATUS,
     PageStatus,
     find_page_statuses,

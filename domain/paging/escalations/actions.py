@@ -14,7 +14,6 @@ from domain.audit.events import EventKind
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
-from domain.paging.escalations import dry_run
 from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import (
     build_policies,
@@ -22,6 +21,7 @@ from domain.paging.escalations.policies import (
     lock_policies_and_routes,
     resolve_steps,
 )
+from domain.paging.escalations.reporting import dry_run
 from domain.paging.escalations.routes import (
     build_routes,
     list_applicable_routes,

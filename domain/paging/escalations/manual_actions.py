@@ -23,8 +23,8 @@ from domain.paging.escalations.early_escalations import (
     choose_policies_of_alerts,
     create_stopped_escalations,
 )
-from domain.paging.escalations.explanation import explain_escalation
 from domain.paging.escalations.policies import build_plan
+from domain.paging.escalations.reporting.explanation import explain_escalation
 from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (
     ACKNOWLEDGED,

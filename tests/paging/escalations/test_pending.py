@@ -11,7 +11,7 @@ from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.audit.events import EventActor as Author
 from domain.audit.events import EventSource
 from domain.paging.escalations import manual_actions, pending
-from domain.paging.escalations.explanation import explain_escalation
+from domain.paging.escalations.reporting.explanation import explain_escalation
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert, PendingEscalation, User

@@ -12,7 +12,7 @@ from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import EventActor
 from domain.paging.escalations.actions import create_policy, create_route
-from domain.paging.escalations.explanation import EscalationView, explain_escalation
+from domain.paging.escalations.reporting.explanation import EscalationView, explain_escalation
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.paging.on_call.actions import create_schedule
 from domain.paging.on_call.change_actions import create_swap

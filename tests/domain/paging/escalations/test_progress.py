@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis.strategies import booleans, integers, lists
 
-from domain.paging.escalations.dry_run import (
+from domain.paging.escalations.reporting.dry_run import (
     PastStatusChange,
     find_triggered_periods,
     simulate_steps,

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete
 
-from domain.paging.escalations.explanation import EscalationView, list_sent_pages
-from domain.paging.escalations.last_pages import list_last_pages
+from domain.paging.escalations.reporting.explanation import EscalationView, list_sent_pages
+from domain.paging.escalations.reporting.last_pages import list_last_pages
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
 from domain.paging.notifications.states import PageState

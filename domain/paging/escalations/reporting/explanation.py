@@ -14,9 +14,9 @@ from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
 from domain.core.word_lists import join_words
 from domain.paging.escalations.early_escalations import choose_policies_of_alerts
-from domain.paging.escalations.escalation_history import describe_end, has_unreached_round
-from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
+from domain.paging.escalations.reporting.escalation_history import describe_end, has_unreached_round
+from domain.paging.escalations.reporting.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.routes import PolicyChoice, load_routing
 from domain.paging.escalations.snoozes import is_waiting_for_end_time
 from domain.paging.escalations.state import ACTIVE_STATES, EscalationState

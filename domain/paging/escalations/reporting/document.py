@@ -1,6 +1,6 @@
 """Writes the tables in docs/escalation-states.md.
 
-Run `python -m domain.paging.escalations.document`.
+Run `python -m domain.paging.escalations.reporting.document`.
 """
 
 from collections.abc import Iterator, Mapping

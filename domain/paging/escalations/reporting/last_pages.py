@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from domain.paging.escalations.explanation import list_sent_pages
+from domain.paging.escalations.reporting.explanation import list_sent_pages
 from domain.paging.escalations.types import SentPage
 
 #: Maximum number of recipients of the last step that are shown.

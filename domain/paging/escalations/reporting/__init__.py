@@ -1,0 +1,1 @@
+"""Read-only views of escalations: explanations, page outcomes, dry runs, and state tables."""

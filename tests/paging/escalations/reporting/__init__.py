@@ -1,0 +1,1 @@
+"""Tests of what pages and reports show about escalations."""
