@@ -67,9 +67,21 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
     "--repeat", type=click.File("rb"), help="File with another message about the same problem."
 )
 @click.option("--recovery", type=click.File("rb"), help="File with the message about its recovery.")
+@click.option(
+    "--answer",
+    "answers",
+    metavar="QUESTION=VALUE",
+    multiple=True,
+    callback=lambda _context, _option, given: dict(map(_parse_answer, given)),
+    help="Answer to a question, by the name of the question. Can be repeated.",
+)
 @run_in_transaction
 def recognize_payload_command(
-    *, file: BinaryIO, repeat: BinaryIO | None, recovery: BinaryIO | None
+    *,
+    file: BinaryIO,
+    repeat: BinaryIO | None,
+    recovery: BinaryIO | None,
+    answers: dict[str, str],
 ) -> dict[str, Any]:
     """Detect the tool that sent the message in FILE, and propose a mapping.
 
@@ -80,8 +92,17 @@ def recognize_payload_command(
         repeat=_read_text(repeat, "repeat"),
         recovery=_read_text(recovery, "recovery"),
     )
-    found = recognize_messages(texts, now=get_current_time(), reading=get_parser_settings())
+    found = recognize_messages(
+        texts, answers, now=get_current_time(), reading=get_parser_settings()
+    )
     return build_recognition_resource(found).model_dump(mode="json")
+
+
+def _parse_answer(text: str) -> tuple[str, str]:
+    question, _, value = text.partition("=")
+    if not question or not value:
+        raise click.BadParameter(f"`{text[:40]}` is not in the form QUESTION=VALUE.")
+    return question, value
 
 
 def _read_text(file: BinaryIO | None, field: str) -> str:

@@ -7,7 +7,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping_rules import MAX_RULE_WORD_LENGTH, normalize_word
+from domain.alerts.reading.mapping_rules import (
+    MAX_RULE_WORD_LENGTH,
+    is_rule_word,
+    normalize_word,
+)
 from domain.alerts.reading.text import format_excerpt, is_blank
 
 #: Severities, by the words that senders use.
@@ -96,6 +100,11 @@ def find_unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word.isprintable() and len(word) < MAX_RULE_WORD_LENGTH)
 
 
+#: Words of common severity scales.
+_SCALE = (
+    *("emergency", "fatal", "critical", "major", "high", "error", "medium", "moderate"),
+    *("minor", "warning", "warn", "low", "notice", "informational", "information", "info"),
+)
 _PARTS = re.compile(r"[a-z]+|\d+")
 
 
@@ -105,16 +114,43 @@ def find_usual_severity_word(value: object) -> str | None:
     The sender's word can have a prefix or a suffix, as in `SEVERITY_HIGH`, `SEV-1` or `P1 -
     Critical`.
     """
-    text = normalize_word(value) if isinstance(value, str) else ""
+    found = _list_usual_words(normalize_word(value)) if isinstance(value, str) else ()
+    severities = {USUAL_SEVERITY_WORDS[word] for word in found}
+    return found[0] if len(severities) == 1 else None
+
+
+def _list_usual_words(text: str) -> tuple[str, ...]:
     if text in USUAL_SEVERITY_WORDS:
-        return text
+        return (text,)
     parts = [part for part in _PARTS.findall(text) if part != "alert"]
     if len(parts) > _MAX_SEVERITY_PARTS or {"not", "no", "non"} & set(parts):
-        return None
+        return ()
     numbered = [f"{first}{second}" for first, second in pairwise(parts)]
     found = dict.fromkeys(part for part in [*numbered, *parts] if part in USUAL_SEVERITY_WORDS)
-    severities = {USUAL_SEVERITY_WORDS[word] for word in found}
-    return next(iter(found)) if len(severities) == 1 else None
+    return tuple(found)
+
+
+def list_severity_family(value: object) -> dict[str, Severity]:
+    """Return the severities of words that differ from a sender's word only in their severity.
+
+    For `SEVERITY_HIGH`, these include `severity_low`, and for `SEV-2`, `sev-1`. Words that are
+    usual themselves, or that contain several usual words, have no such family.
+    """
+    text = normalize_word(value) if isinstance(value, str) else ""
+    found = _list_usual_words(text)
+    if len(found) != 1 or found[0] == text:
+        return {}
+    first, *number = _PARTS.findall(found[0])
+    pattern = rf"(?<![a-z]){first}(?![a-z])"
+    if number:
+        pattern = rf"(?<![a-z]){first}([^a-z\d]*){number[0]}(?!\d)"
+    place = re.search(pattern, text)
+    if place is None:
+        return {}
+    head, tail = text[: place.start()], text[place.end() :]
+    words = [f"{first}{place[1]}{each}" for each in "12345"] if number else _SCALE
+    family = {f"{head}{word}{tail}": propose_severity(word) for word in words}
+    return {word: each for word, each in family.items() if is_rule_word(word)}
 
 
 def propose_severity(word: str) -> Severity:

@@ -18,6 +18,7 @@ from domain.alerts.reading.paths import PayloadPath, find_value, format_path
 from domain.alerts.reading.severity import (
     GENERIC_SEVERITY_WORDS,
     USUAL_SEVERITY_WORDS,
+    list_severity_family,
     propose_severity,
 )
 from domain.alerts.reading.text import format_excerpt, is_blank
@@ -340,8 +341,9 @@ def _propose_severity_words(
         if is_rule_word(word) and not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
             is_recovery = payload is messages.recovery and word not in words
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
+    family = list_severity_family(find_value(messages.firing, path))
     if words or (resolution and resolution.rule.path == path):
-        words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
+        words = {**family, **dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
     is_own = path == (AlertField.SEVERITY.value,) and not words
     if severity is not None and severity.leaf.is_word and not is_own:
         words = {**USUAL_SEVERITY_WORDS, **words}

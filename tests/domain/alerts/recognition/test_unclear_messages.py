@@ -404,3 +404,22 @@ def test_two_problems_of_an_object_do_not_share_an_alert(key: str, one: str, oth
     mapping = guess_mapping(messages).mapping
     assert _read(second, mapping).fingerprint != _read(firing, mapping).fingerprint
     assert _read(recovery, mapping).fingerprint == _read(firing, mapping).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("seen", "others"),
+    [
+        ("MEDIUM_SEVERITY", {"HIGH_SEVERITY": Severity.HIGH, "LOW_SEVERITY": Severity.LOW}),
+        ("severity_high", {"severity_low": Severity.LOW, "severity_info": Severity.INFO}),
+        ("High Severity", {"Low Severity": Severity.LOW, "Critical Severity": Severity.CRITICAL}),
+        ("SEV-2", {"SEV-1": Severity.CRITICAL, "SEV-4": Severity.LOW}),
+        ("Priority: P2", {"Priority: P4": Severity.LOW}),
+    ],
+)
+def test_other_words_with_the_same_affix_are_known(
+    seen: str, others: Mapping[str, Severity]
+) -> None:
+    mapping = guess_mapping(Messages(firing=_build(severity=seen))).mapping
+    for word, severity in others.items():
+        alert = _read(_build(severity=word), mapping)
+        assert (alert.severity, alert.parse_warnings) == (severity, ()), word
