@@ -121,7 +121,7 @@ class NewPasswordForm(Form):
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
 
-class OwnAccountForm(NewPasswordForm):
+class NewAccountForm(NewPasswordForm):
     """The form for a new account whose email address is already confirmed."""
 
     username = TextLineField("Username", DataRequired("Enter a username."))

@@ -9,7 +9,7 @@ from wtforms.validators import Length
 
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, SortOrder
-from domain.alerts.listing.types import AlertExportQuery, AlertTimes, ProjectsAlertExportQuery
+from domain.alerts.listing.types import AlertExportQuery, AlertPeriodQuery, ProjectsAlertExportQuery
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
@@ -112,7 +112,7 @@ class AlertListQuery:
     def times(self) -> dict[str, str]:
         """Query parameters for times."""
         given = self.query_parameters
-        return {name: given[name] for name in AlertTimes.model_fields if name in given}
+        return {name: given[name] for name in AlertPeriodQuery.model_fields if name in given}
 
 
 def parse_alert_list_query(arguments: MultiDict[str, str], *, project_id: int) -> AlertListQuery:

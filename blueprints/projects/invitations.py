@@ -13,7 +13,7 @@ from domain.accounts.users import UserView
 from domain.core.errors import NotFoundError, TooManyAttemptsError
 from domain.projects import invitation_actions as actions
 from domain.projects.member_types import INVITATION_LIFETIME, Invitation
-from forms.account import OwnAccountForm
+from forms.account import NewAccountForm
 from web.access.decorators import open_to_anyone, redirect_to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -34,7 +34,7 @@ def show(sealed: str) -> ResponseReturnValue:
         return redirect_to_sign_in()
     policy, is_here = get_sign_up_policy(), current_user.is_authenticated
     if not is_here and policy.is_invited_address_allowed(invitation.invite_email):
-        return _render_account_page(OwnAccountForm(formdata=None), invitation, sealed)
+        return _render_account_page(NewAccountForm(formdata=None), invitation, sealed)
     return render_template(
         "members/invitation.html",
         invitation=invitation,
@@ -56,7 +56,7 @@ def accept(sealed: str) -> ResponseReturnValue:
 
 
 def _create_account_and_join(sealed_text: str) -> ResponseReturnValue:
-    form, opened = OwnAccountForm(), _parse_link(sealed_text)
+    form, opened = NewAccountForm(), _parse_link(sealed_text)
     invitation = actions.show_pending_invitation(get_unit_of_work(), *opened)
     try:
         made = form.run_if_valid(lambda: _create_account(opened, form))
@@ -73,7 +73,7 @@ def _create_account_and_join(sealed_text: str) -> ResponseReturnValue:
     return _redirect_to_namespace(invitation)
 
 
-def _create_account(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
+def _create_account(opened: tuple[int, str], form: NewAccountForm) -> UserView:
     return sign_up.create_invited_account(
         get_unit_of_work(), *opened, form.build_entered_body(OwnAccountBody)
     )
@@ -85,7 +85,7 @@ def _redirect_to_namespace(invitation: Invitation) -> ResponseReturnValue:
 
 
 def _render_account_page(
-    form: OwnAccountForm, invitation: Invitation, sealed_text: str
+    form: NewAccountForm, invitation: Invitation, sealed_text: str
 ) -> tuple[str, int, dict[str, str]]:
     page = render_template(
         "sessions/new_account.html",

@@ -26,7 +26,7 @@ Policy = TypeVar("Policy")
 class AccessMethod(StrEnum):
     """The interface through which an actor performs an action."""
 
-    #: A web page; the visitor may not be signed in.
+    #: A web page. The visitor might not be signed in.
     PAGE = "page"
     #: A token for the API or Git.
     TOKEN = "token"  # noqa: S105 - a name

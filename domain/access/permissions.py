@@ -150,7 +150,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "applications.index": _administrator(_READ),
     **_build_permission_rows("applications", "create renew", _ADMINISTER_IN_PERSON),
     "applications.delete": _ADMINISTER,
-    # Owners see their own applications, administrators all of them.
+    # Owners can see their own applications. Administrators can see all applications.
     **_build_permission_rows("applications", "people refused_requests", _instance(_READ)),
     **_build_permission_rows("alerts", "index download show payload paging", _VIEW_ALERTS),
     "alert_timeline.index": _VIEW_ALERTS,
@@ -236,7 +236,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     **_build_permission_rows("on_call_handover_notes", "index draft", _VIEW_NAMESPACE_ALERTS),
     "on_call_handover_notes.create": _MANAGE_NAMESPACE_ALERTS,
-    # Members delete their own notes, Maintainers all notes.
+    # Members can delete their own notes. Maintainers can delete all notes.
     "on_call_handover_notes.delete": _MANAGE_NAMESPACE_ALERTS,
     **_build_permission_rows("incident_documents", "show download", _VIEW_ALERTS),
     "incident_documents.change": _MANAGE_ALERTS,

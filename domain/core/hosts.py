@@ -37,7 +37,7 @@ class HostReport:
     """A host's report about its secret keys, database migration and clock."""
 
     name: str
-    #: Fingerprints of the host's secret keys. The host writes with the first key.
+    #: Fingerprints of the host's secret keys. The host encrypts new data with the first key.
     key_fingerprints: tuple[str, ...]
     #: Latest database migration in the host's code.
     revision: str

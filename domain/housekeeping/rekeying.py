@@ -83,7 +83,7 @@ def get_secret_key_rotation(
         hosts=tuple(list_running_hosts(session=session, now=now)),
         used=frozenset(session.scalars(select(models.SecretKeyUse.fingerprint))),
         encrypted=encrypted,
-        hashed=_count_hashed(keyring, session, now),
+        hashed=_count_hashes(keyring, session, now),
         unreadable=unreadable,
     )
 
@@ -143,7 +143,7 @@ def _try_decrypt(keyring: Keyring, ciphertext: str) -> str | None:
         return None
 
 
-def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
+def _count_hashes(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
     """Count the hashes that may need an older key, by the age of their rows.
 
     A row may need an older key if it was written before all hosts used the newest key.

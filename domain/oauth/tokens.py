@@ -215,7 +215,10 @@ def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool
 
 
 def can_refresh(application: Application | ClientRow, scopes: str) -> bool:
-    """Return whether device and password grants include a refresh token; codes always do."""
+    """Return whether device and password grants include a refresh token.
+
+    Authorization code grants always include a refresh token.
+    """
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 

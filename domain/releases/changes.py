@@ -40,7 +40,7 @@ class ReleaseChangeKind(StrEnum):
     FIELD_GONE = "field_gone"
     #: The meaning of an unchanged request changes.
     DEFAULT_CHANGED = "default_changed"
-    #: Values beyond a limit are rejected or truncated.
+    #: Change that rejects or truncates values beyond a limit.
     LIMIT_APPLIED = "limit_applied"
 
     @property

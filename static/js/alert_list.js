@@ -154,7 +154,7 @@ function resume() {
 // the list are updated in place. Rows are added and removed immediately if the user is not using the
 // list. Otherwise, a button appears that adds and removes them.
 
-// Time in milliseconds during which a pointer that does not move counts as reading.
+// Time in milliseconds for which a user counts as reading after the pointer has stopped.
 const READS_FOR = 30000;
 let pending = null;
 let pointedAt = 0;

@@ -128,7 +128,7 @@ const live = {};
     while (same(now[0], then[0])) { now.shift(); then.shift(); }
     let after = null;
     while (same(now.at(-1), then.at(-1))) { after = now.pop(); then.pop(); }
-    // An update can reorder rows. If the user is in one of them, none is changed.
+    // An update can reorder rows. If the user is interacting with a row, no rows are changed.
     if (now.some((each) => each.matches("li, tr") && isInUse(each))) return false;
     return place(old, now, then, after);
   }

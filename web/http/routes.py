@@ -131,7 +131,7 @@ def is_read_of_receiver() -> bool:
 
 
 def is_delivery_to_wrong_receiver_url() -> bool:
-    """Return whether this is a delivery to an incomplete or extended URL of a receiver.
+    """Return whether this is a delivery to a receiver URL that is cut off or too long.
 
     The result depends only on the URL, so that strangers cannot find out whether the project
     exists.

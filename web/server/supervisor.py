@@ -195,7 +195,7 @@ class _ProgramRun:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def close_descriptors(self) -> None:
-        """Close the notification socket and the pipe that holds the program."""
+        """Close the notification socket and the pipe that keeps the program waiting."""
         self.release_program()
         if self._signs is not None:
             self._signs.close_socket()

@@ -18,7 +18,7 @@ from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, UserView
 from domain.core.errors import NotFoundError, TooManyAttemptsError
-from forms.account import OwnAccountForm
+from forms.account import NewAccountForm
 from forms.sign_in import SignUpForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
@@ -75,7 +75,7 @@ def _send_link(form: SignUpForm) -> str:
 def choose(sealed: str) -> ResponseReturnValue:
     """Show the form for the new account."""
     try:
-        return _render_account_form(OwnAccountForm(formdata=None), sealed)
+        return _render_account_form(NewAccountForm(formdata=None), sealed)
     except NotFoundError as error:
         return _redirect_to_sign_in(str(error), "warning")
 
@@ -85,7 +85,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 @redirect_outdated_form(redirect_to_form_page)
 def create(sealed: str) -> ResponseReturnValue:
     """Create the account, and sign in unless the account has to be approved first."""
-    form = OwnAccountForm()
+    form = NewAccountForm()
     try:
         made = form.run_if_valid(lambda: _create_account(sealed, form))
         if made is None:
@@ -101,7 +101,7 @@ def create(sealed: str) -> ResponseReturnValue:
     return create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
 
 
-def _create_account(sealed_text: str, form: OwnAccountForm) -> UserView:
+def _create_account(sealed_text: str, form: NewAccountForm) -> UserView:
     return domain.create_account(
         get_unit_of_work(), *_unseal_link(sealed_text), form.build_entered_body(OwnAccountBody)
     )
@@ -132,7 +132,7 @@ def _render_email_form(form: SignUpForm) -> str:
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
-def _render_account_form(form: OwnAccountForm, sealed_text: str) -> tuple[str, int, dict[str, str]]:
+def _render_account_form(form: NewAccountForm, sealed_text: str) -> tuple[str, int, dict[str, str]]:
     email, _ = _unseal_link(sealed_text)
     page = render_template(
         "sessions/new_account.html",

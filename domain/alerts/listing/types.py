@@ -33,7 +33,7 @@ Status = Annotated[str, describe_choices(*STATUSES)]
 _Moment = RequestTimeOrDay | None
 
 
-class AlertTimes(Query):
+class AlertPeriodQuery(Query):
     """The periods in a filter for alerts, in the API and on pages."""
 
     started_after: _Moment = Field(None, description="Earliest start of the alert.")
@@ -42,7 +42,7 @@ class AlertTimes(Query):
     created_before: _Moment = Field(None, description="Time before which it was reported.")
 
 
-class _SharedFilters(AlertTimes):
+class _SharedFilters(AlertPeriodQuery):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
         default="open",
         description="Status of the alert. `open` stands for triggered or acknowledged.",

@@ -73,7 +73,7 @@ def build_member_groups_query(
 
 
 def select_projects_by_path(projects: Select[int], path: str) -> Select[int]:
-    """Select the projects of a query whose path is the given path or ends with it."""
+    """Limit a query to projects whose path equals or ends with the given path."""
     key = fold_text(path)
     is_end = Project.path_key.endswith(f"/{key}", autoescape=True)
     return projects.where(or_(Project.path_key == key, is_end))

@@ -191,7 +191,7 @@ def _parse_unix_time(number: float | Fraction) -> _ParsedTime:
 
 @lru_cache(maxsize=256)
 def _parse_text(text: str) -> _ParsedTime:
-    # Results are cached: alerts in a delivery often have the same start, and most have a zero end.
+    # Results are cached: alerts in a delivery often start together, and most have a zero end time.
     if found := _RFC_3339.fullmatch(text):
         return _parse_rfc_3339(found)
     if _UNIX_TIME.fullmatch(text):

@@ -34,7 +34,7 @@ _PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comme
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
 )
-#: Words of names that only say that there is a message.
+#: Generic words in names, which only show that the object is a message.
 GENERIC_WORDS = parse_word_set(
     "alert alarm incident issue problem event array list notification message webhook new"
 )

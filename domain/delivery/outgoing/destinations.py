@@ -220,7 +220,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def lock_owner(self, owner: int | None, session: Session) -> None:
         """Serialize changes to an owner's destinations; by default, do nothing."""
 
-    def handle_owner_change(self, owner: int | None, session: Session) -> None:
+    def update_alert_subscription(self, owner: int | None, session: Session) -> None:
         """Process a change to an owner's destinations; by default, do nothing."""
 
     def reset_retries(self, row: RowT, session: Session) -> None:
@@ -325,7 +325,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     def _flush_destinations(self, owner: int | None, session: Session) -> None:
         session.flush()
-        self.handle_owner_change(owner, session)
+        self.update_alert_subscription(owner, session)
 
     def _lock_row(self, destination_id: int, owner: int | None, session: Session) -> RowT:
         is_it = self.row.id == destination_id

@@ -119,7 +119,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         # The weaker lock allows alerts for the project to be stored in the meantime.
         session.execute(project.with_for_update(key_share=True))
 
-    def handle_owner_change(self, owner: int | None, session: Session) -> None:
+    def update_alert_subscription(self, owner: int | None, session: Session) -> None:
         """Follow the project's alerts if and only if an endpoint receives alert events."""
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
@@ -260,7 +260,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             self.lock_owner(endpoint.project_id, session)
             endpoint.paused_at, endpoint.pause_reason = now, reason.value
             session.flush()
-            self.handle_owner_change(endpoint.project_id, session)
+            self.update_alert_subscription(endpoint.project_id, session)
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
         place = NamespaceIds(project_id=endpoint.project_id)
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)

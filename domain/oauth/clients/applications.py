@@ -236,7 +236,7 @@ def get_own_application(application_id: int, *, owner_id: int, session: Session)
 
 
 def get_any_application(application_id: int, *, session: Session) -> ApplicationView:
-    """Return an application of any owner, for administrators.
+    """Return an application regardless of its owner, for administrators.
 
     Raise NotFoundError if there is no such application.
     """

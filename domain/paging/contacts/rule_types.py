@@ -168,7 +168,7 @@ def describe_rule_gaps(rules: Sequence[NotificationRule]) -> Iterator[str]:
 
 
 def _format_week_times(spans: Sequence[tuple[int, int]]) -> str:
-    """Format times of the week in words, after a comma.
+    """Format times of the week in words, with a leading comma.
 
     Return an empty string for the whole week.
     """

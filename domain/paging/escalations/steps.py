@@ -100,7 +100,7 @@ class NamedStep:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPlan:
-    """The steps of a policy, and how often the steps are repeated."""
+    """The steps of a policy, and how many times the steps are repeated."""
 
     steps: tuple[Step, ...]
     repeats: int = 0

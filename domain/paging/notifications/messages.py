@@ -186,7 +186,7 @@ def _format_single_subject(
         yield from (f"{what}: {_format_link(link)}" for what, link in facts.links.items())
     if single.former:
         yield ""
-        yield from _format_former_alerts(single.former, alert, reader)
+        yield from _format_earlier_alerts(single.former, alert, reader)
     yield ""
     yield f"Show {alert.about} #{alert.iid}: {reader.get_url(alert)}"
 
@@ -236,7 +236,7 @@ def _format_plural(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _format_former_alerts(
+def _format_earlier_alerts(
     earlier_alerts: EarlierAlerts, alert: FiringSubject, reader: MessageReader
 ) -> Iterator[str]:
     """Yield the number of previous alerts with the same fingerprint, and the last note."""

@@ -316,7 +316,10 @@ class _PageChanges:
         self._cancel_messages(reason, pages)
 
     def hold_pages(self, hold: PageHold, pages: Sequence[_CheckedPage], *, by: str) -> None:
-        """Hold pages; pages that some contacts have received are queued again for all contacts."""
+        """Hold pages until the hold ends.
+
+        Pages that only some contacts have received are queued again for all contacts.
+        """
         sent = select(PageMessage.batch_id).where(
             PageMessage.batch_id.in_({each.batch_id for each in pages} - {None}), MAY_BE_READ
         )

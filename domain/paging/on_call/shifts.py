@@ -284,7 +284,7 @@ class UserSchedule(NamedTuple):
 
 
 def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
-    """Return the schedules in which a user has a turn, an override or a swap from now on."""
+    """Return the schedules in which a user has a current or future turn, override or swap."""
     is_in_force = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now)
     turns = (
         select(OnCallRotation.schedule_id)

@@ -303,7 +303,7 @@ def _to_local(value: date, zone: tzinfo) -> datetime:
 
 
 def limit_process() -> None:
-    """Limit processor time and memory, unless the system has lower limits or lacks limits."""
+    """Limit processor time and memory, unless lower limits apply or the system has no limits."""
     limits = {resource.RLIMIT_CPU: _MAX_CPU_SECONDS, resource.RLIMIT_AS: _MAX_MEMORY_BYTES}
     for which, limit in limits.items():
         with suppress(ValueError, OSError):
