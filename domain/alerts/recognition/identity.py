@@ -7,7 +7,7 @@ is joined with the objects, so that two hosts do not share an alert.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
@@ -243,7 +243,7 @@ def _find_alert_id(
             # rule.
             is_general = 0.25 * bool({"alert", "alarm"} & own)
             found.append((leaf.depth + 0.5 * is_link + is_general, leaf))
-        elif messages.others and qualifiers <= _OCCURRENCE_WORDS and _looks_random(leaf):
+        elif messages.others and _is_of_occurrence(leaf, qualifiers) and _looks_random(leaf):
             found.append((leaf.depth + 2, leaf))
     if not found:
         return None
@@ -262,6 +262,13 @@ def _find_alert_id(
         confidence = Confidence.UNSURE
     paths = (leaf.path, *joined)
     return Identity(paths=paths, confidence=confidence, reason=reason)
+
+
+def _is_of_occurrence(leaf: Leaf, qualifiers: Collection[str]) -> bool:
+    """Return whether an identifier belongs to an occurrence, such as `semgrep_finding.id`."""
+    if not qualifiers or _OCCURRENCE_WORDS.issuperset(qualifiers):
+        return True
+    return bool({"finding", "fault", "detection"} & set(leaf.words[-2:-1]))
 
 
 def _list_joined(

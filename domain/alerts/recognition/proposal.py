@@ -183,10 +183,18 @@ def _propose_identity(
     chosen = (fields.get(AlertField.HOSTS) or affected, fields.get(AlertField.ENVIRONMENT))
     joined = [each.leaf.path if each else None for each in chosen]
     found = propose_identity(messages, *joined)
+    title = fields.get(AlertField.TITLE)
+    if found and found.may_merge_hosts and title and _is_name(title.leaf, messages):
+        found = replace(found, paths=(*found.paths, title.leaf.path), may_merge_hosts=False)
     if found is None and messages.recovery is not None:
         found = propose_identity(messages.without_recovery, *joined)
         return found and find_moved_identity(messages, found)
     return found
+
+
+def _is_name(title: Leaf, messages: Messages) -> bool:
+    """Return whether a title is a name, such as `stackName`, that all messages share."""
+    return title.own_words[-1:] == ("name",) and title in messages.stable_leaves
 
 
 def _propose_drops(
