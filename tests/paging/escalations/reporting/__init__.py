@@ -1,1 +1,1 @@
-"""Tests of what pages and reports show about escalations."""
+"""Tests of the explanations, histories and reports of escalations."""
