@@ -111,6 +111,7 @@ def expire(gatebell: LiveGatebell, client: ClientCredentials) -> None:
 @pytest.mark.spec("C6")
 @pytest.mark.rfc("rfc8628-3.5-d")
 def test_an_expired_device_gets_expired_token_and_cannot_be_approved(own: LiveGatebell) -> None:
+    fresh_counts(own)
     client = make_application(own, bob(own), confidential=False)
     browser = signed_in(own, alice(own))
     waiting, approved, opened = (codes(own, client) for _ in range(3))
