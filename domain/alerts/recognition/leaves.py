@@ -53,7 +53,7 @@ _COUNTER_WORDS = parse_word_set(
 )
 #: Words for people and accounts. Their names, states and identifiers do not describe the alert.
 _OWNER_WORDS = parse_word_set(
-    "user contact author owner assignee recipient team creator requester account "
+    "user contact author committer pusher owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
     "assigned acknowledged responder actor commit subscription by "
     "driver"

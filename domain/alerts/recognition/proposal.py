@@ -304,13 +304,22 @@ def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the value for the title, preferably a value that is the same in the repeat."""
-    found = find_field(AlertField.TITLE, messages.leaves, taken)
-    known = messages.without_recovery.stable_leaves
+    leaves = [leaf for leaf in messages.leaves if not _is_commit_message(leaf, messages)]
+    found = find_field(AlertField.TITLE, leaves, taken)
+    known = [leaf for leaf in messages.without_recovery.stable_leaves if leaf in leaves]
     if found is None or found.leaf in known:
         return found
     stable = find_field(AlertField.TITLE, known, taken)
     is_other = stable is None or stable.confidence is Confidence.UNSURE or is_code(stable.leaf)
     return found if is_other else stable
+
+
+def _is_commit_message(leaf: Leaf, messages: Messages) -> bool:
+    """Return whether a text is the message of a commit, which does not describe the problem."""
+    if leaf.own_words[-1:] != ("message",) or len(leaf.own_words) > 1:
+        return False
+    beside = (each.own_words for each in messages.leaves if each.path[:-1] == leaf.path[:-1])
+    return any("committer" in words or words == ("commit", "id") for words in beside)
 
 
 def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
