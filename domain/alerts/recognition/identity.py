@@ -266,9 +266,8 @@ def _find_alert_id(
 
 def _is_of_occurrence(leaf: Leaf, qualifiers: Collection[str]) -> bool:
     """Return whether an identifier belongs to an occurrence, such as `semgrep_finding.id`."""
-    if not qualifiers or _OCCURRENCE_WORDS.issuperset(qualifiers):
-        return True
-    return bool({"finding", "fault", "detection"} & set(leaf.words[-2:-1]))
+    is_named = leaf.words[-2:-1] in {("finding",), ("fault",), ("detection",)}
+    return is_named or _OCCURRENCE_WORDS.issuperset(qualifiers)
 
 
 def _list_joined(

@@ -1,12 +1,13 @@
 """Proposes a mapping for messages from an unknown tool, with reasons and questions."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import (
+    MAX_JOINED_VALUES,
     MappingRules,
     Operator,
     PayloadCondition,
@@ -185,7 +186,9 @@ def _propose_identity(
     found = propose_identity(messages, *joined)
     title = fields.get(AlertField.TITLE)
     if found and found.may_merge_hosts and title and _is_name(title.leaf, messages):
-        found = replace(found, paths=(*found.paths, title.leaf.path), may_merge_hosts=False)
+        # The name may be the name of the rule, so that hosts may still share an alert.
+        paths = dict.fromkeys((*found.paths, title.leaf.path))
+        found = replace(found, paths=tuple(paths)[: MAX_JOINED_VALUES + 1])
     if found is None and messages.recovery is not None:
         found = propose_identity(messages.without_recovery, *joined)
         return found and find_moved_identity(messages, found)
@@ -304,9 +307,8 @@ def _find_end_of_run(messages: Messages) -> FoundLeaf | None:
 
 def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
     """Return the value for the title, preferably a value that is the same in the repeat."""
-    leaves = [leaf for leaf in messages.leaves if not _is_commit_message(leaf, messages)]
-    found = find_field(AlertField.TITLE, leaves, taken)
-    known = [leaf for leaf in messages.without_recovery.stable_leaves if leaf in leaves]
+    found = find_field(AlertField.TITLE, _drop_commit_messages(messages.leaves), taken)
+    known = _drop_commit_messages(messages.without_recovery.stable_leaves)
     if found is None or found.leaf in known:
         return found
     stable = find_field(AlertField.TITLE, known, taken)
@@ -314,12 +316,16 @@ def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf
     return found if is_other else stable
 
 
-def _is_commit_message(leaf: Leaf, messages: Messages) -> bool:
-    """Return whether a text is the message of a commit, which does not describe the problem."""
-    if leaf.own_words[-1:] != ("message",) or len(leaf.own_words) > 1:
-        return False
-    beside = (each.own_words for each in messages.leaves if each.path[:-1] == leaf.path[:-1])
-    return any("committer" in words or words == ("commit", "id") for words in beside)
+def _drop_commit_messages(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return the values without messages of commits, which do not describe the problem."""
+    commits = {
+        leaf.path[:-1]
+        for leaf in leaves
+        if leaf.own_words == ("commit", "id") or "committer" in leaf.own_words
+    }
+    return [
+        leaf for leaf in leaves if leaf.own_words != ("message",) or leaf.path[:-1] not in commits
+    ]
 
 
 def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:

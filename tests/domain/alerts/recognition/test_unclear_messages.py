@@ -20,6 +20,7 @@ from domain.alerts.reading.paths import find_value, remove_value, set_value
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import guess_mapping, propose_word_severity
 from domain.alerts.recognition.tools import propose_mapping
+from domain.core.word_lists import join_words
 
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _ENDPOINT = next(each for each in FORMATS if each.has_mapping)
@@ -423,3 +424,23 @@ def test_other_words_with_the_same_affix_are_known(
     for word, severity in others.items():
         alert = _read(_build(severity=word), mapping)
         assert (alert.severity, alert.parse_warnings) == (severity, ()), word
+
+
+@pytest.mark.parametrize(
+    ("message", "identity"),
+    [
+        (
+            {"ruleId": "cpu-rule", "alertName": "HighCpu", "cluster": "eu-1"},
+            ("ruleId", "cluster", "alertName"),
+        ),
+        ({"policyName": "HighCpu", "cluster": "eu-1"}, ("policyName", "cluster")),
+    ],
+)
+def test_the_name_of_a_rule_does_not_hide_that_hosts_may_share_an_alert(
+    message: dict[str, str], identity: tuple[str, ...]
+) -> None:
+    guessed = guess_mapping(Messages(firing={"kind": "update", "state": "failed", **message}))
+    (found,) = (each for each in guessed.findings if each.field is AlertField.FINGERPRINT)
+    assert found.source == join_words(identity)
+    asked = " ".join(each.text for each in guessed.questions)
+    assert "No value names the affected host or object." in asked
