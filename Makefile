@@ -79,11 +79,11 @@ bridges: $(VENV)/development
 
 faults: $(VENV)/development ## Run the fault tests at full size, and write docs/evidence/reliability.md (takes most of an hour)
 	@rm -rf build/faults
-	@$(PYTEST) --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
+	@$(PYTEST) --timeout 0 --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
 	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/evidence/reliability.md
 
 properties: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
-	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
+	@$(PYTEST) --timeout 0 --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
 
 fuzz: $(VENV)/fuzzing ## Fuzz the readers of what strangers send, for FUZZ_MINUTES=60
 	@$(PY) -m tests.fuzz.run --minutes $(or $(FUZZ_MINUTES),60)
@@ -113,8 +113,8 @@ migration: $(VENV)/development ## Generate a migration from the models: NAME="wh
 
 docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
 	@$(PY) -m web.settings.sections > docs/settings.md
-	@$(PY) -m web.commands.reference > docs/command-line.md
-	@$(PY) -m domain.releases.document > docs/releases.md
+	@$(PY) -m web.commands.documentation.command_reference > docs/command-line.md
+	@$(PY) -m domain.releases.schedule_document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/evidence/coverage.md
 	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md
 	@$(PY) -m tests.coverage.advisories > docs/evidence/advisories.md

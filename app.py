@@ -1,4 +1,4 @@
-"""Composition root, which is the only module that imports from every layer."""
+"""Composition root: the only module that imports from every layer."""
 
 from flask import Flask
 
@@ -6,17 +6,17 @@ from blueprints import register_blueprints
 from blueprints.accounts.sign_in.attempts import redirect_to_required_setup
 from domain.core.clock import Clock, read_system_clock
 from web.commands import register_commands
+from web.flask_setup import configure_flask, start_extensions
 from web.http.compression import compress_static_files
 from web.http.errors import register_error_handlers
 from web.http.flask_app import SynchronousFlask
-from web.http.lifecycle import register_lifecycle
-from web.http.long_requests import register_long_request_page
+from web.http.lifecycle import register_middleware_and_hooks
+from web.http.long_urls import register_long_url_page
 from web.http.request_log import add_request_ids_to_log
-from web.http.routes import add_path_converters
+from web.http.url_converters import add_path_converters
 from web.jobs.audit_log_lines import register_audit_logging
 from web.pages.templating import configure_templates
-from web.settings.reader import Settings, load_settings
-from web.setup import configure_flask, start_extensions
+from web.settings.environment import Settings, load_settings
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = read_system_clock) -> Flask:
@@ -28,11 +28,11 @@ def create_app(settings: Settings | None = None, *, clock: Clock = read_system_c
     register_audit_logging()
     start_extensions(app, settings, clock=clock)
     register_error_handlers(app)
-    register_long_request_page(app)
+    register_long_url_page(app)
     configure_templates(app)
     add_path_converters(app)
     register_blueprints(app)
-    register_lifecycle(app, settings, lead_to_setup=redirect_to_required_setup)
+    register_middleware_and_hooks(app, settings, lead_to_setup=redirect_to_required_setup)
     compress_static_files(app)
     register_commands(app)
     return app

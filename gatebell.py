@@ -12,7 +12,7 @@ from web.memory import freeze_loaded_objects, suspend_garbage_collection
 
 def _load_app() -> Flask:
     with suspend_garbage_collection():
-        from web.commands.application import create_command_app  # noqa: PLC0415 - help needs none
+        from web.commands.flask_app import create_command_app  # noqa: PLC0415 - help needs none
 
         app = create_command_app()
     freeze_loaded_objects()

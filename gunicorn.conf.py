@@ -16,9 +16,9 @@ import os
 from typing import Any
 
 from domain.core.clock import read_system_clock
-from domain.core.threads import hashing_pool
-from web.database.start_checks import check_database_if_available
-from web.database.start_errors import CannotStartError
+from domain.core.thread_pools import hashing_pool
+from web.database.startup_checks import check_database_if_available
+from web.database.startup_errors import CannotStartError
 from web.jobs.host_heartbeat import start_host_heartbeat
 from web.jobs.reachability import start_reachability_recorder
 from web.logging import build_logging_configuration
@@ -29,8 +29,8 @@ from web.server.heavy_requests import (
     open_heavy_channel,
     prepare_heavy_process,
 )
-from web.server.listening import get_listening_host
-from web.server.memory_limits import find_memory_warning, get_parallel_hashes
+from web.server.listen_address import get_listening_host
+from web.server.memory_limits import count_parallel_hashes, find_memory_warning
 from web.server.process_limits import raise_file_limit, shorten_switch_interval
 from web.server.shared_counters import (
     close_shared_counters,
@@ -38,10 +38,10 @@ from web.server.shared_counters import (
     open_shared_counters,
     reserve_counters,
 )
-from web.server.supervisor import wait_until_released
+from web.server.supervisor import wait_for_dependency
 from web.server.temporary_files import check_temporary_directory
-from web.server.tls import CertificateFilesError, open_certificate, set_served_certificate
-from web.settings.reader import SettingsError, list_ignored_variables, load_settings
+from web.server.tls import CertificateFilesError, load_certificate, set_served_certificate
+from web.settings.environment import SettingsError, list_ignored_variables, load_settings
 from web.standard_streams import unblock_standard_streams
 
 unblock_standard_streams()
@@ -49,7 +49,7 @@ _log = logging.getLogger("gatebell.settings")
 try:
     _settings = load_settings()
     check_temporary_directory()
-    _certificate = open_certificate(_settings)
+    _certificate = load_certificate(_settings)
 except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error
 
@@ -113,12 +113,12 @@ def pre_fork(server: Any, worker: Any) -> None:
     newest = sorted(server.WORKERS.values(), key=lambda each: each.age)[1 - server.num_workers :]
     web_processes = sum(not each.is_heavy for each in newest)
     worker.is_heavy = web_processes >= server.num_workers - _heavy_process_count
-    hashing_pool.limit_host_concurrency(get_parallel_hashes())
+    hashing_pool.limit_host_concurrency(count_parallel_hashes())
 
 
 def on_starting(server: Any) -> None:
     """Check the database and the settings, and create the counters that the web processes share."""
-    wait_until_released()
+    wait_for_dependency()
     server.began_at = read_system_clock()
     try:
         check_database_if_available(_settings)

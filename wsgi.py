@@ -3,8 +3,8 @@
 from app import create_app
 from web.logging import configure_logging
 from web.memory import freeze_loaded_objects
-from web.preloading import preload_for_requests
-from web.settings.reader import SettingsError, load_settings
+from web.preloading import preload_request_modules
+from web.settings.environment import SettingsError, load_settings
 
 try:
     _settings = load_settings()
@@ -13,5 +13,5 @@ except SettingsError as error:
 
 configure_logging(_settings)
 app = create_app(_settings)
-preload_for_requests()
+preload_request_modules()
 freeze_loaded_objects()

@@ -25,7 +25,7 @@ from tests.support.database.postgres import Postgres, own_server
 from web.database.schema import migrate_to_newest
 from web.extensions import db
 from web.services import get_services
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _FEW_ROWS, _MANY_ROWS = 10_000, 1_000_000
 _ROWS_PER_STATEMENT = 50_000
@@ -110,7 +110,7 @@ def open_filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
         yield app
     finally:
         with app.app_context():
-            get_services().connections.close_connections()
+            get_services().connections.close_idle_connections()
             db.session.remove()
             db.engine.dispose()
 

@@ -17,7 +17,7 @@ TIMES_SIGN = "\N{MULTIPLICATION SIGN}"
 _run_numbers = itertools.count(1)
 _WARM_UP_SECONDS = 1
 #: Number of responses that is enough to show that something can be measured.
-_MIN_RESPONSES = 20
+MIN_RESPONSES = 20
 #: Factors by which the duration of a run is multiplied until there is a response.
 _DURATION_FACTORS = (1, 5, 20)
 #: Number of warm-up runs, so that each worker has handled a request.
@@ -192,7 +192,7 @@ def measure_once(contenders: Sequence[Contender], options: BenchmarkOptions) -> 
         for lane in lanes:
             lane.probe()
             for times in _DURATION_FACTORS:
-                if lane.measure(options.seconds * times, answers=_MIN_RESPONSES):
+                if lane.measure(options.seconds * times, answers=MIN_RESPONSES):
                     break
         yield from (lane.outcome() for lane in lanes)
 

@@ -36,16 +36,16 @@ from blueprints.home import home
 from blueprints.incidents.changes import incident_changes, incident_comments
 from blueprints.incidents.incidents import incidents
 from blueprints.incidents.rules import incident_rules
+from blueprints.integrations.credentials import integration_keys, test_alerts
 from blueprints.integrations.deliveries import deliveries
 from blueprints.integrations.gallery import gallery
-from blueprints.integrations.keys import integration_keys, test_alerts
-from blueprints.integrations.overview import integrations
+from blueprints.integrations.integrations import integrations
 from blueprints.integrations.settings import integration_settings, severity_words
 from blueprints.integrations.warnings import integration_warnings
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
+from blueprints.oauth.discovery import metadata
 from blueprints.oauth.logout import logout
-from blueprints.oauth.metadata import metadata
 from blueprints.oauth.openid import openid
 from blueprints.oauth.registration import registration
 from blueprints.oauth.token import token
@@ -53,11 +53,11 @@ from blueprints.paging.maintenance_windows import maintenance_windows
 from blueprints.paging.notifications.acknowledgement import acknowledgement
 from blueprints.paging.notifications.channels import channels
 from blueprints.paging.notifications.contacts import contacts
+from blueprints.paging.on_call.alert_routes import alert_routes
 from blueprints.paging.on_call.calendars import on_call_calendars, on_call_feeds
-from blueprints.paging.on_call.own import own_on_call
+from blueprints.paging.on_call.my_on_call import own_on_call
 from blueprints.paging.on_call.policies import escalation_policies
 from blueprints.paging.on_call.rotations import on_call_rotations
-from blueprints.paging.on_call.routes import alert_routes
 from blueprints.paging.on_call.schedules import on_call, on_call_changes, on_call_schedules
 from blueprints.paging.silences import flap_settings, silences
 from blueprints.projects.environments import environments

@@ -1,6 +1,6 @@
 """The API description: /api/openapi.json for clients, /help/api for people.
 
-Clients that use GraphQL get an error that refers them to the REST API.
+GraphQL clients receive an error that refers them to the REST API.
 """
 
 from collections.abc import Mapping
@@ -13,22 +13,26 @@ import orjson
 from flask import Response, current_app, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core import threads
+from domain.core import thread_pools
 from domain.core.errors import NotFoundError
 from domain.core.types.validation import validate_query
 from web.access.decorators import open_to_anyone
-from web.api.description.described import METADATA, ViewDescription
-from web.api.description.document import InstanceDetails, build_openapi_document, select_topic
-from web.api.description.views import DescribedView, list_described_views
+from web.api.openapi.openapi_document import (
+    InstanceDetails,
+    build_openapi_document,
+    select_operations_by_tag,
+)
+from web.api.openapi.view_descriptions import METADATA, ViewDescription
+from web.api.openapi.views import DescribedView, list_described_views
 from web.api.schemas.errors import OpenApiDocument, OpenApiQuery
 from web.http.cors import CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat, PageBlueprint
 from web.http.json_responses import build_json_response, build_serialized_response
 from web.http.public_urls import build_public_url
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
-api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
+api_description = ApiClientBlueprint("api_description", __name__, errors=ErrorFormat.API)
 # The authorization page opens in its own window and redirects back to the API viewer.
 api_viewer = PageBlueprint(
     "api_viewer", __name__, url_prefix="/help/api", leads_to_applications=True
@@ -37,14 +41,14 @@ _ETAG_BYTES = 16
 
 
 class _SerializedDescription(NamedTuple):
-    """The serialized description."""
+    """The OpenAPI description as serialized JSON, and its ETag."""
 
     content: bytes
     etag: str
 
 
 class _Topic(NamedTuple):
-    """The operations with the same tag."""
+    """A topic of the API description, with all operations that have its tag."""
 
     tag: str
     views: list[DescribedView]
@@ -68,7 +72,7 @@ def openapi() -> Response:
         document = orjson.loads(written.content)
         if tag not in [each["name"] for each in document["tags"]]:
             raise NotFoundError("No operation has this tag.")
-        written = _build_serialized(select_topic(document, tag))
+        written = _build_serialized_description(select_operations_by_tag(document, tag))
     response = build_serialized_response(written.content)
     response.headers["Cache-Control"] = "public, no-cache"
     response.set_etag(written.etag)
@@ -96,13 +100,15 @@ def _serialize_description(settings: Settings) -> _SerializedDescription:
         instance_name=settings.instance_name,
         release=settings.release,
     )
-    # Building the description takes a tenth of a second, so a thread does it without blocking other
-    # requests.
+    # Building the description takes a tenth of a second, so it runs in a thread to avoid blocking
+    # other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    return _build_serialized(threads.parsing_pool.run_task(build_openapi_document, app, edition))
+    return _build_serialized_description(
+        thread_pools.parsing_pool.run_task(build_openapi_document, app, edition)
+    )
 
 
-def _build_serialized(document: Mapping[str, Any]) -> _SerializedDescription:
+def _build_serialized_description(document: Mapping[str, Any]) -> _SerializedDescription:
     content = orjson.dumps(document)
     return _SerializedDescription(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
 
@@ -138,7 +144,7 @@ def authorized() -> ResponseReturnValue:
 
 
 def _group_operations(settings: Settings) -> Mapping[str, _Topic]:
-    """Return all operations by the part of the URL that names their tag."""
+    """Return all operations, grouped by the URL segment of their tag."""
     del settings  # the URL map does not depend on the settings
     views = sorted(
         list_described_views(current_app),

@@ -8,17 +8,17 @@ from flask.typing import ResponseReturnValue
 
 from domain.paging.contacts.devices import renew_device
 from web.access.decorators import open_to_anyone
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.public_urls import add_base_path
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_settings
 
-app_files = MachineBlueprint("app_files", __name__, errors=ErrorFormat.MESSAGE)
+app_files = ApiClientBlueprint("app_files", __name__, errors=ErrorFormat.MESSAGE)
 _SCRIPTS = Path(__file__).parent.parent / "static" / "js"
 
 
 class _Icon(NamedTuple):
-    """An icon below `static/`, as the manifest describes it."""
+    """An icon in `static/`, as described in the manifest."""
 
     file: str
     sizes: str

@@ -9,38 +9,42 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import describe_scopes
 from domain.oauth.applications import actions
-from domain.oauth.applications.daily_use import find_daily_use
-from domain.oauth.applications.people import fetch_application_user_page
-from domain.oauth.applications.refusals import (
+from domain.oauth.applications.application_users import fetch_application_user_page
+from domain.oauth.applications.daily_usage import find_daily_usage
+from domain.oauth.applications.rejected_requests import (
     ApplicationViewer,
     find_rejected_requests,
     get_application_setup_progress,
 )
 from domain.oauth.applications.removed_scopes import find_removed_scopes
-from domain.oauth.applications.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
+from domain.oauth.applications.types import (
+    ApplicationWithSecret,
+    OwnApplicationBody,
+    SecretRenewalBody,
+)
 from domain.oauth.clients.allowed_groups import find_allowed_group_paths
+from domain.oauth.clients.application_lists import get_application_overview, list_own_applications
 from domain.oauth.clients.applications import get_own_application
-from domain.oauth.clients.directory import get_application_page, list_own_applications
 from domain.oauth.clients.secrets import get_secret_rotation_status, list_secrets
 from domain.oauth.clients.service_accounts import find_service_account
-from domain.oauth.clients.types import ApplicationPage, ApplicationView
+from domain.oauth.clients.types import ApplicationOverview, ApplicationView
 from domain.oauth.grants.client_credentials import SERVICE_ACCOUNT_SCOPES
 from forms.applications import ApplicationForm, SecretRenewalForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.oauth import list_endpoint_urls
-from web.pages.daily_charts import TitledChart, build_use_charts
+from web.pages.daily_charts import TitledChart, build_usage_charts
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
     parse_day,
 )
 from web.pages.templating import pluralize
-from web.sealing.sealer import store_one_time_secret, take_one_time_secret
+from web.sealing.sealed_values import store_one_time_secret, take_one_time_secret
 from web.services import get_current_time, get_settings
 
 _SECRET_NAME = "application secret"  # noqa: S105 - a name
@@ -48,7 +52,7 @@ _SECRET_NAME = "application secret"  # noqa: S105 - a name
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationPages:
-    """The application pages that users and administrators share."""
+    """Application pages that the user settings and the administration pages share."""
 
     #: Name of the blueprint, including its parent blueprints.
     endpoint: str
@@ -59,7 +63,7 @@ class ApplicationPages:
     #: application.
     is_administration: bool
 
-    def bind_urls(self, blueprint: Blueprint, access_decorator: AccessDecorator) -> None:
+    def register_routes(self, blueprint: Blueprint, access_decorator: AccessDecorator) -> None:
         """Add the URLs of the pages to a blueprint, with an access decorator for each view."""
         one = "/<int:application_id>"
         for rule, view, methods in (
@@ -108,7 +112,7 @@ class ApplicationPages:
         application = self.get(application_id)
         page = fetch_application_user_page(
             application.id,
-            get_requested_slice(),
+            get_requested_keyset_range(),
             viewer=self._get_viewer(),
             session=db.session(),
             now=get_current_time(),
@@ -116,10 +120,10 @@ class ApplicationPages:
         return self._render_page("people", application=application, page=build_page_links(page))
 
     def edit(self, application_id: int) -> ResponseReturnValue:
-        """Change an application."""
+        """Show the form for an application, and save the changes."""
         application = self.get(application_id)
         form = self.form.from_application(application, _list_group_paths(application))
-        seen = _get_application_page(application_id)
+        seen = _get_application_overview(application_id)
         if not form.run_if_valid(
             lambda: actions.change_application(
                 get_unit_of_work(), application_id, form.build_change()
@@ -130,11 +134,14 @@ class ApplicationPages:
         return self._redirect_to_application(application_id)
 
     def renew_secret(self, application_id: int) -> ResponseReturnValue:
-        """Issue a new secret and show it; the old secret stays valid for the chosen time."""
+        """Issue a new secret and show it.
+
+        The old secret stays valid for the chosen time.
+        """
         application, form = self.get(application_id), SecretRenewalForm()
         renewed = form.run_if_valid(
             lambda: actions.rotate_secret(
-                get_unit_of_work(), application_id, form.build_entered_body(RenewalBody)
+                get_unit_of_work(), application_id, form.build_entered_body(SecretRenewalBody)
             )
         )
         return (
@@ -146,21 +153,21 @@ class ApplicationPages:
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the previous secret of an application."""
         self.get(application_id)
-        actions.end_secret(get_unit_of_work(), application_id, secret_id)
+        actions.revoke_old_secret(get_unit_of_work(), application_id, secret_id)
         flash("Old secret revoked.")
         return self._redirect_to_application(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
         """Revoke access tokens with scopes that were removed from the application."""
         self.get(application_id)
-        ended = actions.end_removed_scopes(get_unit_of_work(), application_id)
+        ended = actions.expire_removed_scope_tokens(get_unit_of_work(), application_id)
         flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")
         return self._redirect_to_application(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:
         """Show the confirmation page for deleting an application."""
         self.get(application_id)
-        return self._render_page("delete", application=_get_application_page(application_id))
+        return self._render_page("delete", application=_get_application_overview(application_id))
 
     def remove(self, application_id: int) -> ResponseReturnValue:
         """Delete an application with all its tokens."""
@@ -177,7 +184,7 @@ class ApplicationPages:
         session, now = db.session(), get_current_time()
         page = self._render_page(
             "show",
-            application=_get_application_page(application.id),
+            application=_get_application_overview(application.id),
             scopes=describe_scopes(application.scopes),
             secrets=list_secrets(application.id, session=session, now=now),
             groups=_list_group_paths(application),
@@ -189,7 +196,7 @@ class ApplicationPages:
             renewal=renewal,
             endpoints=list_endpoint_urls(),
             **self._build_setup_context(application, day),
-            use_charts=self._build_use_charts(application.id),
+            use_charts=self._build_usage_charts(application.id),
             refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(
                 application.id, application.scopes, session=session, now=now
@@ -197,10 +204,12 @@ class ApplicationPages:
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
-    def _build_use_charts(self, application_id: int) -> Sequence[TitledChart]:
-        use = find_daily_use(application_id, session=db.session(), today=get_current_time().date())
+    def _build_usage_charts(self, application_id: int) -> Sequence[TitledChart]:
+        use = find_daily_usage(
+            application_id, session=db.session(), today=get_current_time().date()
+        )
         url = url_for(f"{self.endpoint}.show", application_id=application_id)
-        return build_use_charts(use, application_url=url)
+        return build_usage_charts(use, application_url=url)
 
     def _build_setup_context(
         self, application: ApplicationView, day: date | None = None
@@ -221,7 +230,7 @@ class ApplicationPages:
         return ApplicationViewer(user_id=user_id, sees_everybody=self.is_administration)
 
     def _render_form(
-        self, name: str, form: ApplicationForm, application: ApplicationPage | None = None
+        self, name: str, form: ApplicationForm, application: ApplicationOverview | None = None
     ) -> ResponseReturnValue:
         page = self._render_page(
             name, form=form, application=application, scope_choices=form.scope_choices
@@ -252,8 +261,8 @@ def _list_group_paths(application: ApplicationView) -> tuple[str, ...]:
     return find_allowed_group_paths(application.allowed_group_ids or (), session=db.session())
 
 
-def _get_application_page(application_id: int) -> ApplicationPage:
-    return get_application_page(application_id, session=db.session(), now=get_current_time())
+def _get_application_overview(application_id: int) -> ApplicationOverview:
+    return get_application_overview(application_id, session=db.session(), now=get_current_time())
 
 
 applications = PageBlueprint("applications", __name__, url_prefix="/-/user_settings/applications")
@@ -265,7 +274,7 @@ def _get_own_application(application_id: int) -> ApplicationView:
 
 ApplicationPages(
     endpoint="applications", form=ApplicationForm, get=_get_own_application, is_administration=False
-).bind_urls(applications, sign_in_required)
+).register_routes(applications, sign_in_required)
 
 
 @applications.get("")

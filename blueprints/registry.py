@@ -15,13 +15,20 @@ from domain.registry.access import (
     find_allowed_access,
     parse_requested_scopes,
 )
-from domain.registry.client import RegistryRejectedError, RegistryUnavailableError
+from domain.registry.client import RegistryRequestError, RegistryUnavailableError
 from domain.registry.notifications import MAX_BODY_BYTES, parse_envelope, store_events
-from domain.registry.repositories import find_root_name
+from domain.registry.repositories import find_root_repository_name
 from domain.registry.tokens import HOST_PLACEHOLDER, REGISTRY_SERVICE, RegistryToken
 from web.access.decorators import checks_registry_secret, open_to_anyone, permission_required
 from web.access.rate_limits import limit_oauth_by_address
-from web.api.description.described import FORM, HTML, JSON, REGISTRY, Caller, ViewDescription
+from web.api.openapi.view_descriptions import (
+    FORM,
+    HTML,
+    JSON,
+    REGISTRY,
+    Caller,
+    ViewDescription,
+)
 from web.api.schemas.registry import (
     RegistryEnvelope,
     RegistryTokenForm,
@@ -29,11 +36,11 @@ from web.api.schemas.registry import (
     RegistryTokenResponse,
 )
 from web.extensions import db
-from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat, PageBlueprint
 from web.http.errors import build_error_response
 from web.http.json_responses import build_json_response
 from web.http.request_bodies import check_media_type, read_limited_body
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.metrics import count_registry_events
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import (
@@ -41,12 +48,12 @@ from web.pages.list_query import (
     build_page_links,
     get_list_query,
     get_page_size,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 from web.registry import (
     NO_CREDENTIALS_MESSAGE,
+    InvalidRegistryTokenError,
     RegistryUser,
-    UnknownTokenError,
     build_certificate_bundle,
     build_visible_configuration,
     check_notification_secret,
@@ -60,10 +67,10 @@ from web.services import get_current_time, get_registry_policy
 registry_pages = PageBlueprint(
     "registry_pages", __name__, url_prefix="/<names:project_path>/-/container_registry"
 )
-registry_tokens = MachineBlueprint(
+registry_tokens = ApiClientBlueprint(
     "registry_tokens", __name__, url_prefix="/jwt", errors=ErrorFormat.REGISTRY
 )
-registry_notifications = MachineBlueprint(
+registry_notifications = ApiClientBlueprint(
     "registry_notifications",
     __name__,
     url_prefix="/api/v4/container_registry_event",
@@ -80,7 +87,9 @@ _ERROR_STATUSES = (400, 401, 403, 429)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the repositories, with instructions for signing in and connecting a registry."""
     get_list_query(*CURSOR_PARAMETERS)
-    found = domain.get_repository_page(project.id, get_requested_slice(), session=db.session())
+    found = domain.get_repository_page(
+        project.id, get_requested_keyset_range(), session=db.session()
+    )
     host = get_registry_policy().host
     return render_template(
         "registry/index.html",
@@ -88,7 +97,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
         page=build_page_links(found),
         is_connected=host is not None,
         host=host or HOST_PLACEHOLDER,
-        image=find_root_name(project.path),
+        image=find_root_repository_name(project.path),
         ready=build_visible_configuration() if project.can_maintain else None,
     )
 
@@ -135,7 +144,7 @@ def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> Respo
     """Delete a tag of a repository immediately."""
     try:
         actions.delete_tag(get_unit_of_work(), project, repository_id, tag_name)
-    except (RegistryUnavailableError, RegistryRejectedError) as error:
+    except (RegistryUnavailableError, RegistryRequestError) as error:
         flash(f"The tag {tag_name} was not deleted. {error}", "error")
     else:
         flash(f"The tag {tag_name} was deleted.")
@@ -176,7 +185,7 @@ def issue() -> Response:
 @open_to_anyone.with_changes(writes=False)
 @limit_oauth_by_address
 def issue_for_form() -> Response:
-    """Issue a token for credentials in a form."""
+    """Issue a token for credentials sent as form fields."""
     request.max_content_length = _MAX_FORM_BYTES
     form = request.form
     _check_service(form.get("service", ""))
@@ -198,7 +207,7 @@ def _build_token_response(
 ) -> Response:
     try:
         user = get_registry_user(password())
-    except UnknownTokenError as error:
+    except InvalidRegistryTokenError as error:
         count_wrong_registry_token()
         # The error is returned and not raised, so that the count is stored.
         return build_error_response(error)
@@ -248,7 +257,7 @@ def certificates() -> Response:
 def receive() -> Response:
     """Store events from the container registry.
 
-    Events for unknown projects are only counted.
+    Events for unknown projects are counted, but not stored.
     """
     check_notification_secret()
     received = read_limited_body(MAX_BODY_BYTES)

@@ -11,30 +11,30 @@ from flask.typing import ResponseReturnValue
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.validation import validate_query
 from domain.releases.checker.findings import CheckReport
-from domain.releases.listing import (
+from domain.releases.schedule import CHANGES_BY_ID
+from domain.releases.scheduled_changes import (
     ChangeFilter,
     ReleaseChangeState,
-    build_example,
+    build_example_request,
     describe_effect,
     list_scheduled_releases,
 )
-from domain.releases.schedule import CHANGES_BY_ID
-from domain.releases.usage.usage_reports import UsedChange, find_used_changes
+from domain.releases.usage.usage_reports import AffectedCallCount, find_affected_call_counts
 from domain.releases.version import Release
 from forms.releases import ReleaseCheckForm, ReleaseFilterForm
-from web.access.api_limits import RateLimitFamily, count_family_request
+from web.access.api_limits import RateLimitGroup, count_rate_limited_request
 from web.access.decorators import get_request_viewer, open_to_anyone, redirect_to_sign_in
-from web.api.description.described import METADATA, ViewDescription
-from web.api.release_checks import read_submitted_check, run_release_check
+from web.api.openapi.view_descriptions import METADATA, ViewDescription
+from web.api.release_checks import read_check_parameters, run_release_check
 from web.api.schemas.releases import ReleaseFilterQuery
 from web.extensions import db
 from web.http.cors import CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat, PageBlueprint
 from web.http.extensions import csrf
 from web.http.public_urls import build_public_url
 from web.pages.list_query import get_list_query
 from web.releases.feeds import build_atom_feed, build_cacheable_response, build_release_calendar
-from web.releases.rehearsal import get_stored_period
+from web.releases.rehearsal import build_full_usage_period
 from web.releases.requested_release import get_running_release
 from web.releases.schedule_view import (
     ListedChange,
@@ -46,7 +46,7 @@ from web.services import get_current_time, get_settings
 
 release_schedule = PageBlueprint("release_schedule", __name__, url_prefix="/help/releases")
 release_check = PageBlueprint("release_check", __name__, url_prefix="/help/releases/check")
-release_feeds = MachineBlueprint(
+release_feeds = ApiClientBlueprint(
     "release_feeds", __name__, url_prefix="/help", errors=ErrorFormat.API
 )
 _ATOM_TYPE, _ICALENDAR_TYPE = "application/atom+xml", "text/calendar"
@@ -62,7 +62,7 @@ def index() -> ResponseReturnValue:
     form = ReleaseFilterForm()
     if form.used_by.data and not _is_signed_in():
         return redirect_to_sign_in()
-    is_valid, used = form.validate(), _find_changes_of_viewer()
+    is_valid, used = form.validate(), _find_viewer_changes()
     listed = list_displayed_changes(form.build_filter()) if is_valid else ()
     if form.used_by.data:
         listed = [each for each in listed if each.change.id in used]
@@ -91,9 +91,9 @@ def show(change_id: str) -> ResponseReturnValue:
         listed=build_listed_change(change),
         change=change,
         effect=describe_effect(change),
-        example=build_example(change),
+        example=build_example_request(change),
         running=get_running_release(),
-        used=_find_changes_of_viewer().get(change.id),
+        used=_find_viewer_changes().get(change.id),
         base_url=get_settings().base_url,
     )
 
@@ -102,17 +102,17 @@ def _is_signed_in() -> bool:
     return get_request_viewer().user_id is not None
 
 
-def _find_changes_of_viewer() -> Mapping[str, UsedChange]:
-    """Return the changes that affect calls by the viewer's tokens and applications, by ID."""
+def _find_viewer_changes() -> Mapping[str, AffectedCallCount]:
+    """Return the changes that affect the viewer's tokens and applications, keyed by change ID."""
     if not _is_signed_in():
         return {}
     moment = get_current_time()
-    period = get_stored_period(get_settings(), moment)
-    return find_used_changes(get_request_viewer(), period, session=db.session(), now=moment)
+    period = build_full_usage_period(get_settings(), moment)
+    return find_affected_call_counts(get_request_viewer(), period, session=db.session(), now=moment)
 
 
 def _group_by_release(
-    listed_changes: Sequence[ListedChange], used: Mapping[str, UsedChange]
+    listed_changes: Sequence[ListedChange], used: Mapping[str, AffectedCallCount]
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
     """Group the changes by release, newest first, with the date of each release.
 
@@ -126,7 +126,7 @@ def _group_by_release(
     return [
         (release, find_release_date(release), members)
         for release in reversed(list_scheduled_releases())
-        if (members := [each for each in ranked if each.change.removal == release])
+        if (members := [each for each in ranked if each.change.effective_release == release])
     ]
 
 
@@ -145,9 +145,9 @@ def check() -> ResponseReturnValue:
 
     The check changes nothing, so forms on other sites may submit content without a CSRF token.
     """
-    count_family_request(RateLimitFamily.RELEASE_CHECKS)
+    count_rate_limited_request(RateLimitGroup.RELEASE_CHECKS)
     try:
-        given = read_submitted_check()
+        given = read_check_parameters()
     except InvalidError as error:
         return _render_rejected_check(ReleaseCheckForm(), error)
     form = ReleaseCheckForm(given)
@@ -155,7 +155,7 @@ def check() -> ResponseReturnValue:
         return _render_check_page(form), 400
     try:
         report = run_release_check(
-            form.shown_name,
+            form.submitted_name,
             form.submitted_text,
             form.selected_release,
             is_anonymous=not _is_signed_in(),
@@ -191,7 +191,7 @@ _describe_feed = partial(
 def atom() -> Response:
     """Return the release schedule as an Atom feed."""
     return build_cacheable_response(
-        build_atom_feed(_list_wanted_changes(), url=_build_feed_url()),
+        build_atom_feed(_list_filtered_changes(), url=_build_feed_url()),
         f"{_ATOM_TYPE}; charset=utf-8",
     )
 
@@ -200,14 +200,14 @@ def atom() -> Response:
 @_describe_feed(name="release_schedule.calendar", content_type=_ICALENDAR_TYPE)
 @open_to_anyone.with_changes(cross_origin=CorsPolicy())
 def ics() -> Response:
-    """Return the releases that have a date as a calendar."""
+    """Return a calendar of the releases that have a date."""
     return build_cacheable_response(
-        build_release_calendar(_list_wanted_changes(), url=_build_feed_url()),
+        build_release_calendar(_list_filtered_changes(), url=_build_feed_url()),
         f"{_ICALENDAR_TYPE}; charset=utf-8",
     )
 
 
-def _list_wanted_changes() -> list[ListedChange]:
+def _list_filtered_changes() -> list[ListedChange]:
     query = validate_query(ReleaseFilterQuery, dict(request.args.lists()))
     return [*list_displayed_changes(query.change_filter)]
 

@@ -18,8 +18,8 @@ from domain.paging.on_call.actions import show_schedule
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
-from domain.reports.noise import format_title_matcher
-from domain.reports.report_formats import format_answer, format_duration_cell, format_reason
+from domain.reports.noisy_rules import format_title_matcher
+from domain.reports.report_formats import format_duration_cell, format_page_response, format_reason
 from domain.reports.types import (
     DocumentQuery,
     IncidentDocument,
@@ -33,7 +33,7 @@ from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.text_files import build_text_file_response
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages import report_charts
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
@@ -41,7 +41,7 @@ from web.pages.list_query import get_list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PERIOD_PARAMETERS = ("period", "from", "until")
-#: Parameters that select a cell of the heat map, whose pages are listed.
+#: Query parameters that select the cell of the heat map for which pages are listed.
 _HOUR_PARAMETERS = ("weekday", "hour")
 #: Value of the `period` parameter for a custom period.
 _CUSTOM_PERIOD = "own"
@@ -78,14 +78,14 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 
 
 def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[str, Any]:
-    """Return the template variables for a report, which is compared with the previous period."""
+    """Return the template variables for a report, with a comparison to the previous period."""
     work = get_unit_of_work()
     report = actions.show_report(work, holder, query)
     return {
         "report": report,
         **actions.compare_report(work, holder, query, report)._asdict(),
         "alert_chart": report_charts.build_alert_chart(report, _find_list_url(holder)),
-        "time_charts": report_charts.build_time_charts(report),
+        "time_charts": report_charts.build_response_time_charts(report),
         "listed": (query.weekday, query.hour) if query.page_condition else None,
     }
 
@@ -103,7 +103,7 @@ def _find_list_url(holder: ProjectOrGroup) -> str | None:
 
 
 _TEMPLATE_FUNCTIONS: dict[str, Any] = {
-    "answer_words": format_answer,
+    "answer_words": format_page_response,
     "length_words": format_duration_cell,
     "reason_words": format_reason,
     "matchers_of": format_title_matcher,
@@ -224,7 +224,11 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 def _save_document(
     project: ProjectView, incident_document: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
-    """Save the submitted document; errors from the action are not caught."""
+    """Save the submitted document, and return the saved document.
+
+    Raise ConflictError if the document has changed in the meantime. The next submission of the form
+    then overwrites that change.
+    """
     change = form.build_entered_body(IncidentDocumentChange)
     try:
         return documents.change_document(

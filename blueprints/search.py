@@ -9,6 +9,10 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import is_partial_request
 from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.project_selection import (
+    build_member_projects_query,
+    select_projects_by_path,
+)
 from domain.alerts.listing.queries import (
     MAX_IID,
     AlertListRow,
@@ -16,15 +20,11 @@ from domain.alerts.listing.queries import (
     list_alerts_by_number,
 )
 from domain.alerts.listing.sort_orders import AlertSlice
-from domain.alerts.listing.watched_projects import (
-    build_member_projects_query,
-    select_projects_by_path,
-)
 from domain.core.database.pagination import PageRequest, get_search_text, parse_id
-from domain.incidents.listing import FoundIncident, list_incidents_by_number, search_incidents
-from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
+from domain.incidents.listing import IncidentSummary, list_incidents_by_number, search_incidents
 from domain.projects.my_projects import list_my_projects, search_projects
-from domain.projects.people import search_people
+from domain.projects.namespace_lists import GroupFilter, ProjectFilter, list_groups
+from domain.projects.user_profiles import search_people
 from web.access.decorators import get_current_user, get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -34,9 +34,9 @@ from web.pages.templating import pluralize, replace_invisible_text
 search = PageBlueprint("search", __name__, url_prefix="/-/search")
 #: Maximum number of results of each kind.
 _MAX_RESULTS = 5
-#: Minimum length of a text for which alerts and incidents are searched.
+#: Minimum length of a search text for which alerts and incidents are included.
 _MIN_WORD_LENGTH = 2
-#: Pattern for an alert or incident by its number, such as `#84` or `acme/shop#84`.
+#: Pattern for the number of an alert or incident, such as `#84` or `acme/shop#84`.
 _NUMBER_PATTERN = re.compile(r"(?:(?P<path>[^\s#]+)\s*#|#)?(?P<number>[0-9]{1,10})")
 #: Pages that every user can open, with their labels, endpoints and additional search words.
 _PAGES = (
@@ -71,7 +71,7 @@ _ADMINISTRATOR_PAGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """A search result."""
+    """A search result, with its label and URL."""
 
     label: str
     url: str
@@ -112,7 +112,7 @@ def index() -> ResponseReturnValue:
 
 
 def _find_pages(text: str) -> SearchSection:
-    """Return the pages whose label and other words contain every word of the text."""
+    """Return the pages whose label or search terms contain every word of the text."""
     pages = _PAGES + (_ADMINISTRATOR_PAGES if get_current_user().is_admin else ())
     words = text.lower().split()
     found = (
@@ -157,7 +157,10 @@ def _find_groups(text: str) -> SearchSection:
 
 
 def _find_alerts_and_incidents(text: str) -> Iterator[SearchSection]:
-    """Yield the alerts and incidents that match a number or words, and that the viewer can see."""
+    """Yield the matching alerts and incidents that the viewer can see.
+
+    `text` contains a number or search words.
+    """
     session, most = db.session(), _MAX_RESULTS
     watched = build_member_projects_query(get_request_viewer(), session=session)
     match = _NUMBER_PATTERN.fullmatch(text)
@@ -178,7 +181,7 @@ def _find_alerts_and_incidents(text: str) -> Iterator[SearchSection]:
 
 def _build_section(
     name: str,
-    found: Iterable[AlertListRow | FoundIncident],
+    found: Iterable[AlertListRow | IncidentSummary],
     endpoint: str,
     *,
     more_url: str | None = None,

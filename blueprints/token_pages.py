@@ -12,8 +12,8 @@ from domain.access.roles import Role
 from domain.access.scopes import Scope
 from domain.core.database.pagination import get_choice
 from domain.core.errors import InvalidError
-from domain.oauth.personal_tokens import lists
-from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
+from domain.oauth.personal_tokens import token_lists
+from domain.oauth.personal_tokens.token_lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES
 from domain.oauth.personal_tokens.types import (
     AccessToken,
@@ -27,7 +27,7 @@ from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 from web.services import get_current_time, get_services, get_token_lifetimes
 
@@ -36,7 +36,7 @@ CreatedToken = NewAccessToken | NewResourceAccessToken
 
 
 class TokenPages(ABC, Generic[TokenForm]):
-    """The views for access token pages."""
+    """The views shared by all access token pages."""
 
     #: Session key that stores the encrypted new token until the list shows the token.
     session_key: ClassVar[str]
@@ -63,7 +63,7 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     @abstractmethod
     def create_token(self, form: TokenForm) -> CreatedToken:
-        """Create a token."""
+        """Create a token from the submitted form."""
 
     @abstractmethod
     def rotate_token(self, token_id: int) -> CreatedToken:
@@ -74,17 +74,20 @@ class TokenPages(ABC, Generic[TokenForm]):
         """Revoke a token."""
 
     def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
-        """Return the roles of tokens by ID. A user's own tokens have no role."""
+        """Return the roles of tokens by token ID.
+
+        A user's own tokens have no role.
+        """
         del items
         return {}
 
     def index(self) -> ResponseReturnValue:
-        """List the tokens, and show a new token once."""
+        """List the tokens, and show the value of a newly created token once."""
         given = get_list_query("state", *CURSOR_PARAMETERS)
         is_active = get_choice(given, "state", ("active", "inactive"), "active") == "active"
         wanted = self.build_filter(is_active=is_active)
-        found = lists.fetch_token_page(
-            wanted, get_requested_slice(), session=db.session(), now=get_current_time()
+        found = token_lists.fetch_token_page(
+            wanted, get_requested_keyset_range(), session=db.session(), now=get_current_time()
         )
         roles = self.find_roles(found.items)
         ids = [each.id for each in found.items if (roles.get(each.id) or self.role) <= self.role]
@@ -124,7 +127,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         return redirect(self.build_url("index"))
 
     def _count_tokens(self, *, is_active: bool) -> int:
-        return lists.count_tokens(
+        return token_lists.count_tokens(
             self.build_filter(is_active=is_active), session=db.session(), now=get_current_time()
         )
 
@@ -136,7 +139,7 @@ class TokenPages(ABC, Generic[TokenForm]):
             scope_choices=[self.scopes_by_name[name] for name in self.offered_scopes],
             first_day=moment.date() + timedelta(days=1),
             last_day=lifetimes.get_latest_expiry_day(moment),
-            usual_day=lifetimes.get_default_day(moment),
+            usual_day=lifetimes.get_default_expiry_day(moment),
         )
         return page, 422 if form.errors else 200
 

@@ -20,17 +20,17 @@ from forms.webhooks import EVENT_CHOICES, SecretRotationForm, WebhookForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
+from web.pages.delivery_test_notices import flash_delivery_test_result
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
-from web.pages.sent_tests import flash_sent_test_result
-from web.sealing.sealer import store_one_time_secret, take_one_time_secret
+from web.sealing.sealed_values import store_one_time_secret, take_one_time_secret
 from web.services import get_settings
 
 _COLLECTION_PATH = "/<names:project_path>/-/settings/webhooks"
@@ -68,7 +68,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @webhooks.get(_ITEM_PATH)
 @permission_required("webhooks.show")
 def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Show a webhook, with its secret if it was just created or rotated."""
+    """Show a webhook, with its secret if the secret was just created or rotated."""
     get_list_query()
     return _render_show_page(project, webhook_id)
 
@@ -92,7 +92,10 @@ def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ITEM_PATH}/rotate_secret")
 @permission_required("webhooks.rotate_secret")
 def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Create a new secret and show it; the old secret stays valid for the chosen time."""
+    """Create a new secret and show it.
+
+    The old secret stays valid for the chosen time.
+    """
     form = SecretRotationForm()
     made = form.run_if_valid(
         lambda: actions.rotate_secret(
@@ -109,7 +112,7 @@ def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @permission_required("webhooks.send_test")
 def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send a test message immediately and show the result."""
-    flash_sent_test_result(
+    flash_delivery_test_result(
         actions.send_test(get_unit_of_work(), project, webhook_id), "test message"
     )
     return _redirect_to_webhook(project, webhook_id)
@@ -118,7 +121,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
 @webhooks.post(f"{_ITEM_PATH}/pause")
 @permission_required("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Pause a webhook."""
+    """Pause a webhook, so that nothing is sent until it is resumed."""
     actions.pause_webhook(get_unit_of_work(), project, webhook_id)
     flash("Webhook paused. Nothing is sent until you resume it.")
     return _redirect_to_webhook(project, webhook_id)
@@ -138,7 +141,7 @@ def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 def delete(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Delete a webhook and its queued events."""
     removed = actions.delete_webhook(get_unit_of_work(), project, webhook_id)
-    flash(f"The webhook {removed.shown_url} was deleted.")
+    flash(f"The webhook {removed.redacted_url} was deleted.")
     return redirect(url_for("webhooks.index", project_path=project.path))
 
 
@@ -185,7 +188,7 @@ def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValu
     given = get_list_query("state", *CURSOR_PARAMETERS)
     state = parse_delivery_state(given.get("state"))
     found = endpoints.list_deliveries(
-        webhook_id, state, get_requested_slice(), session=db.session()
+        webhook_id, state, get_requested_keyset_range(), session=db.session()
     )
     return render_template(
         "webhooks/deliveries.html",

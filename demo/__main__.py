@@ -20,8 +20,8 @@ from demo.service import (
 )
 from demo.telephones import receive_messages
 from demo.television import Television
-from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, SettingsError, parse_settings
+from web.database.startup_errors import CannotStartError
+from web.settings.environment import Settings, SettingsError, parse_settings
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ class DemoObjects:
     payments: IntegrationSender
     #: Heartbeat URLs by name.
     heartbeats: Mapping[str, str] = field(repr=False)
-    #: Id of the schedule whose users are paged.
+    #: ID of the schedule whose users are paged.
     schedule_id: int
 
 

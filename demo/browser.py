@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _BROWSER_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 _BROWSER_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")

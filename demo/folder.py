@@ -14,7 +14,7 @@ from models import Group, User
 from web.database.engine import open_engine
 from web.instance_files import write_private_file
 from web.pages.templating import pluralize
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _STATE_FILE = "demo.json"
 

@@ -10,7 +10,7 @@ from demo.fortnight import ALERT_DAYS, ActionPlan, TwoWeeksOfAlerts
 from demo.machine import SimulatedService
 from demo.present import SpecialEvents
 from domain.core.randomness import generate_random_password
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Time from the initial setup, a few days before the first alert, to the end.
 _SETUP_LEAD_TIME = timedelta(days=ALERT_DAYS + 4)

@@ -23,19 +23,19 @@ from models import (
     WebhookIncidentChange,
 )
 from web.extensions import db
-from web.jobs.alert_changes import AlertChanges
-from web.jobs.destinations import WebhookDeliveries
-from web.jobs.escalations import Escalations
-from web.jobs.heartbeats import Heartbeats
-from web.jobs.pages import PagingJob
+from web.jobs.alert_changes import AlertChangeJob
+from web.jobs.destinations import WebhookDeliveryJob
+from web.jobs.escalations import EscalationJob
+from web.jobs.heartbeats import HeartbeatJob
+from web.jobs.paging import PagingJob
 from web.jobs.scheduler import Job
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Worker jobs. Each job runs after the jobs whose results it uses.
 _JOBS: tuple[type[Job], ...] = (
-    *(Heartbeats, AlertChanges, Escalations),
-    *(PagingJob, WebhookDeliveries),
+    *(HeartbeatJob, AlertChangeJob, EscalationJob),
+    *(PagingJob, WebhookDeliveryJob),
 )
 _WAITING_STATE = "waiting"
 #: Step of the clock if something is still due after the jobs have run.
@@ -73,7 +73,7 @@ class SimulatedService:
 
     def _close_app(self) -> None:
         with self.app.app_context():
-            get_services().connections.close_connections()
+            get_services().connections.close_idle_connections()
             db.session.remove()
             db.engine.dispose()
 
@@ -126,7 +126,7 @@ class SimulatedService:
 
     def _run_due_jobs(self) -> None:
         for job in self._jobs:
-            job.run_due()
+            job.process_all_due_work()
 
     def _find_next_due_time(self) -> datetime | None:
         """Return the time at which the worker is due next, or None if nothing is planned."""

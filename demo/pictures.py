@@ -12,7 +12,7 @@ from demo.browser import open_chromium, open_signed_in_page
 from demo.cast import SHOP
 from demo.folder import DemoState
 from demo.service import ROOT, create_fresh_environment, prepare_demo, run_service
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 _IMAGES_FOLDER = ROOT / "docs" / "images"
 

@@ -18,9 +18,9 @@ from demo.machine import DemoError
 from demo.telephones import receive_messages
 from domain.core.clock import read_system_clock
 from web.database.schema import migrate_to_newest
-from web.database.start_checks import register_secret_key
+from web.database.startup_checks import register_secret_key
 from web.instance_files import make_instance_directory
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 ROOT = Path(__file__).parents[1]
 SERVICE_LOG_FILE = "demo.log"

@@ -1,1 +1,1 @@
-"""The rules of the service, independent of Flask."""
+"""The business rules of the service, independent of Flask."""

@@ -1,1 +1,1 @@
-"""Forms for pages, with a module for each subject. The domain validates the values."""
+"""Forms for web pages, with a module for each subject. The domain validates the values."""

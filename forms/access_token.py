@@ -19,13 +19,13 @@ class DateWithHintField(DateField):
     """A date field with an error message that describes the format."""
 
     def gettext(self, string: str) -> str:
-        """Replace the only message of a date field."""
+        """Return the error message of the date field, which replaces the default message."""
         del string
         return "Enter a date such as 2027-05-31."
 
 
 class AccessTokenForm(Form):
-    """The form for a new personal access token."""
+    """The form for the name, description, expiry date and scopes of a new personal access token."""
 
     name = TextLineField(
         "Name",
@@ -44,7 +44,7 @@ class AccessTokenForm(Form):
 
 
 class ResourceTokenForm(AccessTokenForm):
-    """The form for a new project or group access token, which also has a role."""
+    """The form for a new project or group access token, with the role of the token."""
 
     fields_of: ClassVar = {"access_level": "role"}
 

@@ -22,7 +22,7 @@ from domain.accounts.factors.passkeys import MAX_PASSKEY_NAME_LENGTH as LONGEST_
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
 from forms.base import EmailLineField, Form, TextLineField, TimeZoneField, limit_length
-from forms.sign_in import CodeForm
+from forms.sign_in import SecondFactorCodeForm
 
 
 class _AccountFields(Form):
@@ -45,13 +45,13 @@ class _AccountFields(Form):
 
 
 class AccountForm(_AccountFields):
-    """The form for a new account."""
+    """The form that administrators use to create an account."""
 
     is_admin = BooleanField("Administrator")
 
     @property
     def entered_account(self) -> AccountBody:
-        """The new account.
+        """The entered values of the new account.
 
         Raise InvalidParametersError for invalid values.
         """
@@ -142,7 +142,7 @@ class PasswordForm(PasswordConfirmationForm, NewPasswordForm):
     """The form for the current password and a new password, entered twice."""
 
 
-class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
+class AuthenticatorForm(SecondFactorCodeForm, PasswordConfirmationForm):
     """The form for the current password and a code from the authenticator app."""
 
 
@@ -161,7 +161,7 @@ class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
 
 
 class CreatedPasskeyForm(PasskeyNameForm):
-    """The form for a name and the new credential, which a script fills in."""
+    """The form for a new passkey: its name, and the credential that a script fills in."""
 
     credential = HiddenField()
 
@@ -187,13 +187,16 @@ class AccountDeletionForm(Form):
         self.username = username
 
     def validate_confirmation(self, field: StringField) -> None:
-        """Check that the entered text is the username. Raise ValidationError if it is not."""
+        """Check that the entered text is the username.
+
+        Raise ValidationError for any other text.
+        """
         if (field.data or "").lower() != self.username.lower():
             raise ValidationError(f"The username does not match {self.username}.")
 
     @property
     def erasure_options(self) -> ErasureBody:
-        """The options for the erasure of the account."""
+        """The options for the applications of the erased account: a new owner, or deletion."""
         is_handed_on = self.applications.data == _TRANSFER
         heir = (self.heir.data or "") if is_handed_on else ""
         return ErasureBody(

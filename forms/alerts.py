@@ -11,9 +11,9 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, SortOrder
 from domain.alerts.listing.types import AlertExportQuery, AlertPeriodQuery, ProjectsAlertExportQuery
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
-from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS_TEXT_LENGTH
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import get_search_text
 from domain.core.types.validation import validate_query
 from forms.base import Form, SomeBody, TextLineField, limit_length
@@ -43,7 +43,7 @@ class ConditionsForm(Form):
         }
 
     def build_body(self, body: type[SomeBody]) -> SomeBody:
-        """Return the entered values as a body with conditions.
+        """Return the entered conditions as a request body of the given type.
 
         Raise InvalidError for invalid values.
         """
@@ -68,7 +68,7 @@ class ConditionsForm(Form):
 
     @property
     def conditions(self) -> AlertConditions:
-        """The entered conditions.
+        """The entered conditions. An empty field matches every alert.
 
         Raise InvalidError for invalid values.
         """
@@ -109,8 +109,8 @@ class AlertListQuery:
         return len({name.partition("_")[0] for name in names})
 
     @property
-    def times(self) -> dict[str, str]:
-        """Query parameters for times."""
+    def period_parameters(self) -> dict[str, str]:
+        """Query parameters that limit the list to a period."""
         given = self.query_parameters
         return {name: given[name] for name in AlertPeriodQuery.model_fields if name in given}
 
@@ -123,10 +123,11 @@ def parse_alert_list_query(arguments: MultiDict[str, str], *, project_id: int) -
     return _parse_query(AlertExportQuery, arguments, project_id)
 
 
-def parse_alert_list_query_across(arguments: MultiDict[str, str]) -> AlertListQuery:
-    """Parse the query parameters of the list for all projects, with sort orders that have an index.
+def parse_alert_list_query_for_all_projects(arguments: MultiDict[str, str]) -> AlertListQuery:
+    """Parse the query parameters of the alert list for all projects.
 
-    Raise QueryError for unknown values, or for an order without an index.
+    Only sort orders with a database index are accepted. Raise QueryError for unknown values, or for
+    an order without an index.
     """
     query = _parse_query(ProjectsAlertExportQuery, arguments, project_id=0)
     path = replace_unstorable_characters(

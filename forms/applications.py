@@ -1,4 +1,4 @@
-"""Forms for OAuth applications."""
+"""Forms that create and change OAuth applications, and renew their secrets."""
 
 import json
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _DAYS_RANGE = NumberRange(1, 3650, message="Enter 1 to 3650 days, or leave the f
 
 
 class ApplicationForm(Form):
-    """The form for an application."""
+    """The form for the name, redirect URIs, scopes and options of an application."""
 
     name = TextLineField(
         "Name", DataRequired("Enter a name that users will recognize."), limit_length(100, "A name")
@@ -65,10 +65,10 @@ class ApplicationForm(Form):
                 "allowed_groups": "\n".join(groups),
             }
         )
-        form._offer_scopes(application.scopes)
+        form._add_scope_choices(application.scopes)
         return form
 
-    def _offer_scopes(self, more: Iterable[str]) -> None:
+    def _add_scope_choices(self, more: Iterable[str]) -> None:
         """Add the application's current scopes to the choices, so that saving keeps them."""
         offered = (choice[0] for choice in self.scopes.iter_choices())
         names = sort_scopes({*offered, *more})
@@ -80,7 +80,7 @@ class ApplicationForm(Form):
         return describe_scopes(choice[0] for choice in self.scopes.iter_choices())
 
     def build_change(self) -> ApplicationChange:
-        """Return the entered values; empty fields clear their values."""
+        """Return the entered values. An empty field clears its value."""
         return self.build_entered_body(
             ApplicationChange,
             redirect_uris=(self.redirect_uris.data or "").split(),
@@ -104,7 +104,7 @@ class SecretRenewalForm(Form):
 
 
 class GrantChoice(NamedTuple):
-    """A grant that the form offers."""
+    """A grant that administrators can allow, with its title and description."""
 
     name: str
     title: str
@@ -112,7 +112,7 @@ class GrantChoice(NamedTuple):
 
 
 class InstanceApplicationForm(ApplicationForm):
-    """The application form for administrators."""
+    """The application form for administrators, with options for trust and grants."""
 
     #: Option that makes a user's application instance-wide, so that the user no longer owns it.
     is_instance_wide = BooleanField("Instance-wide")
@@ -125,7 +125,7 @@ class InstanceApplicationForm(ApplicationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer all scopes."""
         super().__init__(*args, **kwargs)
-        self._offer_scopes(REGISTRABLE_SCOPES)
+        self._add_scope_choices(REGISTRABLE_SCOPES)
 
     @classmethod
     def from_application(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:

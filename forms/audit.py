@@ -28,19 +28,25 @@ class AuditFilterForm(Form):
     until = DateWithHintField("Until", validators=[Optional()])
 
     def __init__(self, time_zone: str) -> None:
-        """Read the values from the query without CSRF protection; days are in `time_zone`."""
+        """Read the values from the query without CSRF protection.
+
+        Days start and end in `time_zone`.
+        """
         self._zone = get_zone(time_zone)
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def validate_address(self, field: StringField) -> None:
-        """Check that the text is an IP address."""
+        """Check that the entered text is an IP address.
+
+        Raise ValidationError for any other text.
+        """
         try:
             _normalize_address(field.data or "")
         except ValueError as error:
             raise ValidationError("Enter an IP address such as 192.0.2.1.") from error
 
     def build_filter(self) -> EventFilter:
-        """Return the filter; the last day is included."""
+        """Return the entered filter, which includes the last day."""
         return EventFilter(
             kind=self.kind.data or "",
             actor=self.actor.data or "",

@@ -42,12 +42,12 @@ class Form(FlaskForm):
 
     @property
     def first_error(self) -> str | None:
-        """Name of the first field with an error, which receives the focus."""
+        """Name of the first field with an error. The field receives the focus."""
         return next((field.name for field in self if field.errors), None)
 
     @property
-    def needs_summary(self) -> bool:
-        """True if the page shows a summary of errors, which a form with one field does not need."""
+    def needs_error_summary(self) -> bool:
+        """True if the page shows a summary of errors. A form with one field needs no summary."""
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
@@ -64,14 +64,17 @@ class Form(FlaskForm):
             self.form_errors.append(sentence)
 
     def run_if_valid(self, run_action: Callable[[], Result]) -> Result | None:
-        """Return the result of an action, or None if the form is invalid or was not submitted.
+        """Run an action if the form was submitted and is valid, and return the action's result.
 
-        Errors are shown at their fields.
+        Return None otherwise, or if the action fails. Errors are shown at their fields.
         """
         return self.run(run_action) if self.validate_on_submit() else None
 
     def run(self, run_action: Callable[[], Result]) -> Result | None:
-        """Return the result of an action, or show its errors at their fields and return None."""
+        """Run an action, and return its result.
+
+        If the action raises InvalidError, show the errors at their fields and return None.
+        """
         try:
             return run_action()
         except InvalidError as error:
@@ -89,7 +92,7 @@ class Form(FlaskForm):
                 self.add_error(error.field, sentence)
 
     def build_entered_body(self, body: type[SomeBody], **more: Any) -> SomeBody:
-        """Return the entered values as a body of the domain.
+        """Return the entered values as a request body of the given type.
 
         Form fields are matched to body fields with the same name; `more` overrides them. An empty
         field is treated as omitted, unless it is a text field. Raise InvalidParametersError for
@@ -101,7 +104,7 @@ class Form(FlaskForm):
 
 @contextmanager
 def convert_domain_errors() -> Iterator[None]:
-    """Show a domain error at the field that is being validated."""
+    """Convert domain errors to errors of the field that is being validated."""
     try:
         yield
     except (ValueError, InvalidError) as error:
@@ -109,13 +112,16 @@ def convert_domain_errors() -> Iterator[None]:
 
 
 def check_duration(_form: object, field: Any) -> None:
-    """Check that a field contains a duration. Raise ValidationError if it does not."""
+    """Check that a field contains a duration.
+
+    Raise ValidationError for any other text.
+    """
     with convert_domain_errors():
         parse_duration(field.data or "")
 
 
 def strip_text(value: Any) -> Any:
-    """Remove leading and trailing spaces from a text."""
+    """Remove leading and trailing spaces from a string, and return other values unchanged."""
     return value.strip() if isinstance(value, str) else value
 
 
@@ -153,11 +159,11 @@ class DurationField(TextLineField):
 
 
 class EmailLineField(TextLineField, EmailField):
-    """A field for an email address."""
+    """A field for an email address, without leading and trailing spaces."""
 
 
 class UrlLineField(TextLineField, URLField):
-    """A field for a URL."""
+    """A field for a URL, without leading and trailing spaces."""
 
 
 class LocalTimeField(DateTimeLocalField):
@@ -170,7 +176,7 @@ class LocalTimeField(DateTimeLocalField):
 
 
 class TimeZoneField(TextLineField):
-    """A field for the name of a time zone, which the macro `field` completes from a list.
+    """A field for the name of a time zone, with suggestions from the `field` macro.
 
     The domain validates the name.
     """
@@ -187,5 +193,8 @@ class TimeZoneField(TextLineField):
 
 
 def limit_length(max_length: int, what: str) -> Length:
-    """Return a validator for a maximum length; its error message starts with `what`."""
+    """Return a validator for a maximum length.
+
+    The error message starts with `what`.
+    """
     return Length(max=max_length, message=f"{what} may have at most {max_length:,} characters.")

@@ -30,7 +30,7 @@ SomeRule = TypeVar("SomeRule", bound=NewContactRule)
 
 
 class ContactForm(Form):
-    """The form for a contact or channel. `build_contact_form` adds the fields of its service."""
+    """The form for a contact or channel. `build_contact_form` adds the fields for the service."""
 
     service: ClassVar[MessagingService]
     #: Stored values of an existing contact, including secrets. Empty for a new contact.
@@ -39,7 +39,10 @@ class ContactForm(Form):
 
     @property
     def entered_contact(self) -> ContactBody:
-        """The entered contact. Raise InvalidError for invalid values."""
+        """The entered values as the request body for a new contact.
+
+        Raise InvalidError for invalid values.
+        """
         address = self.service.build_url(self._entered_values)
         return self.build_entered_body(
             ContactBody, type=self.service.type.name, address=address, label=self._entered_label
@@ -60,7 +63,7 @@ class ContactForm(Form):
     def _entered_values(self) -> Mapping[str, str]:
         """The entered values, with the stored values in place of empty secrets."""
         entered = {each.name: self[each.name].data or "" for each in self.service.fields}
-        return self.service.keep_secrets(entered, self.stored) if self.stored else entered
+        return self.service.fill_in_stored_secrets(entered, self.stored) if self.stored else entered
 
     @property
     def _entered_label(self) -> str:
@@ -71,7 +74,10 @@ class ContactForm(Form):
 def build_contact_form(
     service: MessagingService, stored: Mapping[str, str], **given: Any
 ) -> ContactForm:
-    """Return the form for a contact of a service; `stored` is empty for a new contact."""
+    """Return the form for a contact of a service.
+
+    `stored` is empty for a new contact.
+    """
     members = {
         "service": service,
         "stored": stored,
@@ -85,13 +91,13 @@ def build_contact_form(
 
 
 def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
-    def check(_form: Form, field: TextLineField) -> None:
+    def check_value(_form: Form, field: TextLineField) -> None:
         if field.data:
             with convert_domain_errors():
                 service_field.parse_value(field.data)
 
     is_kept = service_field.is_secret and stored
-    validators: list[Any] = [limit_length(1000, "A value"), check]
+    validators: list[Any] = [limit_length(1000, "A value"), check_value]
     if not service_field.is_optional and not is_kept:
         validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
     # Secrets are masked, except for whole URLs. Entered secrets stay in the form if another field
@@ -106,14 +112,14 @@ def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
     )
 
 
-class DeviceForm(Form):
+class PushSubscriptionForm(Form):
     """The form that a browser sends after it has subscribed to notifications."""
 
     subscription = HiddenField(validators=[DataRequired("The browser sent no subscription.")])
     label = HiddenField(validators=[limit_length(100, "A label")])
 
 
-class CodeForm(Form):
+class ContactCodeForm(Form):
     """The form for the code that was sent to a contact."""
 
     code = TextLineField(
@@ -123,8 +129,8 @@ class CodeForm(Form):
     )
 
 
-class RuleForm(Form):
-    """The form for a notification rule."""
+class NotificationRuleForm(Form):
+    """The form for the alerts, contact, delay and time of a notification rule."""
 
     alerts = SelectField(
         "Alerts", choices=[(each.value, words) for each, words in ALERT_SELECTION_WORDS.items()]
@@ -145,8 +151,10 @@ class RuleForm(Form):
     only = TextLineField("Only at this time", limit_length(100, "A time"))
 
     @classmethod
-    def build_with_contacts(cls, contacts: Iterable[Contact], **given: Any) -> "RuleForm":
-        """Return the form for a rule that uses one of these contacts."""
+    def build_with_contacts(
+        cls, contacts: Iterable[Contact], **given: Any
+    ) -> "NotificationRuleForm":
+        """Return the form for a rule that uses one of the given contacts."""
         form = cls(**given)
         form.contact_id.choices = [
             (each.id, each.label)
@@ -156,13 +164,16 @@ class RuleForm(Form):
         return form
 
     @classmethod
-    def from_rule(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
+    def from_rule(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "NotificationRuleForm":
         """Return the form with the current values of a rule."""
         only = format_restriction(rule.only.restriction) if rule.only else ""
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Check that the text describes a time. Raise ValidationError if it does not."""
+        """Check that the text describes a time.
+
+        Raise ValidationError for any other text.
+        """
         text = field.data or ""
         try:
             if text:
@@ -171,7 +182,7 @@ class RuleForm(Form):
             raise ValidationError(f"“{text[:50]}” {error}.") from error
 
     def build_rule(self, kind: type[SomeRule]) -> SomeRule:
-        """Return the entered rule.
+        """Return the entered values as a notification rule of the given type.
 
         Raise InvalidError for invalid values.
         """
@@ -196,7 +207,7 @@ class PagingPreferencesForm(Form):
     def from_preferences(
         cls, preferences: PagingPreferences, time_zone: str = "UTC"
     ) -> "PagingPreferencesForm":
-        """Return the form with the current values."""
+        """Return the form with a user's current preferences."""
         quiet = preferences.quiet_hours
         return cls(
             quiet_from=format_minutes_of_day(quiet.starts) if quiet else "",
@@ -208,7 +219,7 @@ class PagingPreferencesForm(Form):
 
     @property
     def entered_preferences(self) -> ContactPreferencesBody:
-        """The entered preferences.
+        """The entered quiet hours and follow-up messages as a request body.
 
         Raise InvalidError for invalid values.
         """

@@ -18,7 +18,7 @@ from wtforms.validators import DataRequired, InputRequired, NumberRange, Optiona
 
 from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     DEFAULT_REPEAT_PAUSE,
     MAX_REPEATS,
     MAX_STEPS,
@@ -48,7 +48,7 @@ PolicyBody = TypeVar("PolicyBody", bound=NewPolicy)
 
 
 class StepForm(PlainForm):
-    """The fields of an escalation step."""
+    """The fields for the delay and the targets of an escalation step."""
 
     after = DurationField("Delay", DataRequired("Enter a delay."), check_duration, default="0s")
     #: Targets such as `user:7`, or empty. The choices depend on the project.
@@ -105,7 +105,7 @@ class EscalationPolicyForm(Form):
     is_default = BooleanField("Default policy")
 
     def build_policy(self, body: type[PolicyBody]) -> PolicyBody:
-        """Return the entered policy.
+        """Return the entered policy as a request body of the given type.
 
         Raise InvalidError for invalid values.
         """
@@ -123,7 +123,10 @@ class EscalationPolicyForm(Form):
         )
 
     def apply_row_action(self, action: str) -> "EscalationPolicyForm":
-        """Apply `add_step`, `remove_step:1` or `add_target:1` to the form. Steps start at 0."""
+        """Apply an action such as `add_step`, `remove_step:1` or `add_target:1` to the form.
+
+        Steps are numbered from 0.
+        """
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [
@@ -158,14 +161,14 @@ def _add_empty_target(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]
 
 
 def build_policy_form(policy: EscalationPolicy) -> EscalationPolicyForm:
-    """Return the form with the submitted values, or else the current values of a policy."""
+    """Return the form with the submitted values, if any, or the values of a policy."""
     return EscalationPolicyForm(
         data={
             "name": policy.name,
             "steps": [
                 {
                     "after": step.after,
-                    "targets": [each.text for each in step.targets],
+                    "targets": [each.form_value for each in step.targets],
                     "round_robin": step.round_robin,
                 }
                 for step in policy.steps
@@ -211,7 +214,7 @@ class AlertRouteForm(Form):
         return self
 
     def build_route(self, body: type[RouteBody]) -> RouteBody:
-        """Return the entered route.
+        """Return the entered route as a request body of the given type.
 
         Raise InvalidError for invalid values.
         """
@@ -226,7 +229,7 @@ class AlertRouteForm(Form):
 
 
 def build_route_form(route: AlertRoute) -> AlertRouteForm:
-    """Return the form with the submitted values, or else the current values of a route."""
+    """Return the form with the submitted values, if any, or the values of a route."""
     return AlertRouteForm(
         data={
             "name": route.name,

@@ -3,7 +3,7 @@
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.core.grace_period import GracePeriod
 from domain.heartbeats.types import (
     MAX_HEARTBEAT_DESCRIPTION_LENGTH,
@@ -28,7 +28,7 @@ _INTERVAL, _CRON = "interval", "cron"
 
 
 class HeartbeatForm(Form):
-    """The form for a heartbeat."""
+    """The form for the name, schedule, grace period and alert fields of a heartbeat."""
 
     name = TextLineField(
         "Name",
@@ -62,17 +62,17 @@ class HeartbeatForm(Form):
 
     @classmethod
     def from_heartbeat(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
-        """Return the form with the submitted values, or else the values of a heartbeat."""
+        """Return the form with the submitted values, if any, or the values of a heartbeat."""
         kind = _CRON if heartbeat.cron else _INTERVAL
         return cls(data={**dict(heartbeat), "kind": kind})
 
     def validate_every(self, field: StringField) -> None:
-        """Require an interval if the schedule is an interval."""
+        """Require an interval if the selected schedule type is an interval."""
         if not self._is_cron and not field.data:
             raise ValidationError("Enter an interval, such as 5m.")
 
     def validate_cron(self, field: StringField) -> None:
-        """Require a cron expression if the schedule is a cron expression."""
+        """Require a cron expression if the selected schedule type is cron."""
         if self._is_cron and not field.data:
             raise ValidationError("Enter a cron expression, such as 30 3 * * 1-5.")
 
@@ -81,21 +81,21 @@ class HeartbeatForm(Form):
         return bool(self.kind.data == _CRON)
 
     def build_heartbeat(self) -> NewHeartbeat:
-        """Return the entered heartbeat.
+        """Return the entered values as the request body for a new heartbeat.
 
         Raise InvalidError for invalid values.
         """
         return self.build_entered_body(NewHeartbeat, **self._get_schedule_values())
 
     def build_change(self) -> HeartbeatChange:
-        """Return the entered changes.
+        """Return the entered values as the request body that changes a heartbeat.
 
         Raise InvalidError for invalid values.
         """
         return self.build_entered_body(HeartbeatChange, **self._get_schedule_values())
 
     def _get_schedule_values(self) -> dict[str, str]:
-        """Return the values of the selected schedule, and the normalized description."""
+        """Return the time zone, the description, and an empty value for the unselected schedule."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
             "time_zone": self.time_zone.data or "UTC",
@@ -104,7 +104,7 @@ class HeartbeatForm(Form):
 
 
 class ResetUrlForm(Form):
-    """The form that replaces the URL, with the grace period for the old URL."""
+    """The form that replaces a ping URL, with the grace period for the old URL."""
 
     overlap = RadioField(
         "How long does the old URL stay valid?",

@@ -1,4 +1,4 @@
-"""Forms for identity providers."""
+"""Forms that create and change identity providers."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -12,7 +12,7 @@ from forms.base import Form, TextLineField, limit_length
 
 
 class IdentityProviderForm(Form):
-    """The form for an identity provider."""
+    """The form for the connection, sign-in rules and group roles of an identity provider."""
 
     title = TextLineField("Title", DataRequired("Enter a title."), limit_length(100, "A title"))
     issuer = TextLineField("Issuer", DataRequired("Enter the URL of the issuer."))
@@ -40,7 +40,7 @@ class IdentityProviderForm(Form):
         return cls(formdata=None, data={**dict(provider), **lists})
 
     @property
-    def list_values(self) -> Mapping[str, Any]:
+    def list_field_values(self) -> Mapping[str, Any]:
         """Values of the list fields, including empty lists."""
         return {
             "email_domains": (self.email_domains.data or "").replace(",", " ").split(),
@@ -51,7 +51,7 @@ class IdentityProviderForm(Form):
 
 
 class NewIdentityProviderForm(IdentityProviderForm):
-    """The form for a new identity provider."""
+    """The form for a new identity provider, with its name in URLs and its client secret."""
 
     slug = TextLineField("Name in URLs", DataRequired("Enter a name for URLs."))
     client_secret = PasswordField(

@@ -10,8 +10,8 @@ from wtforms.validators import DataRequired
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.matching.conditions import parse_conditions
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import get_choice, get_search_text
 from domain.incidents.listing import NEWEST_FIRST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
@@ -20,7 +20,7 @@ from domain.incidents.types import (
     MAX_INCIDENT_TITLE_LENGTH,
     IncidentRule,
 )
-from domain.paging.escalations.steps import MAX_TARGETS
+from domain.paging.escalations.policy_steps import MAX_TARGETS
 from forms.alerts import ConditionsForm
 from forms.base import Form, SomeBody, TextLineField, limit_length
 from forms.escalations import parse_selected_target
@@ -32,7 +32,7 @@ _EMPTY_RESPONDER_FIELDS = 2
 
 
 class IncidentForm(Form):
-    """The form for an incident."""
+    """The form for the title, description, severity and options of an incident."""
 
     title = TextLineField(
         "Title",
@@ -71,8 +71,8 @@ class IncidentRuleForm(ConditionsForm):
 
     @classmethod
     def from_rule(cls, rule: IncidentRule) -> "IncidentRuleForm":
-        """Return the form with the submitted values, or else the values of a rule."""
-        called = [each.text for each in rule.responders if each.name]
+        """Return the form with the submitted values, if any, or the values of a rule."""
+        called = [each.form_value for each in rule.responders if each.name]
         rows = [*called, *[""] * min(_EMPTY_RESPONDER_FIELDS, MAX_TARGETS - len(called))]
         conditions = cls.build_field_values(parse_conditions(dict(rule)))
         return cls(data={**dict(rule), **conditions, "responders": rows})

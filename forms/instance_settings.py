@@ -48,7 +48,7 @@ class SettingsForm(Form):
     names: tuple[str, ...] = ()
 
     def iterate_changes(self) -> Iterator[tuple[str, str]]:
-        """Yield the edited settings with their new texts.
+        """Yield the edited settings with their new values as text.
 
         A field is treated as edited if it differs from its value at the time the page was opened.
         Therefore, concurrent changes to other settings are not reverted.
@@ -94,7 +94,7 @@ def _build_field(setting: _Setting) -> Any:
 
 
 class _ValueValidator:
-    """A validator that checks whether a text is a valid value of the setting."""
+    """A validator that checks whether text is a valid value of the setting."""
 
     def __init__(self, setting: _Setting) -> None:
         self.setting = setting
@@ -107,7 +107,7 @@ class _ValueValidator:
 
 
 def _format_field(field: Field) -> str:
-    """Return the text of a field in the format of settings."""
+    """Return the value of a field as text, in the format in which settings are stored."""
     if isinstance(field, BooleanField):
         return "true" if field.data else "false"
     return _normalize_line_ends(field.data or "")

@@ -35,10 +35,10 @@ from domain.alerts.integrations.samples import (
     RuleChoices,
 )
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping import AlertField
-from domain.alerts.recognition.proposal import QUESTION_NAMES
-from domain.alerts.recognition.tools import Proposal
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.mapping import AlertField
+from domain.alerts.recognition.known_tools import Proposal
+from domain.alerts.recognition.questions import QUESTION_NAMES
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
@@ -71,7 +71,7 @@ class IntegrationForm(Form):
     accepts_key_in_url = BooleanField("Accept the key in the URL")
     active = BooleanField("Active", default=True)
 
-    def use(self, proposal: str) -> None:
+    def add_proposed_label(self, proposal: str) -> None:
         """Add a proposed label, such as `environment:namespace`, to the field for its kind."""
         kind, _, name = proposal.partition(":")
         field = {"environment": self.environment_labels, "service": self.service_labels}.get(kind)
@@ -85,17 +85,17 @@ class IntegrationForm(Form):
 
 
 class MessagesForm(Form):
-    """A form with the messages of an alert, and with answers to the questions about them.
+    """A form for sample messages about a problem, and for answers to questions about the messages.
 
-    The sample is the message about the problem.
+    `sample` contains the message that reports the problem. Subclasses define this field.
     """
 
-    recovery: StringField = TextAreaField("Message about its recovery")
+    recovery: StringField = TextAreaField("Message about the recovery")
     repeat: StringField = TextAreaField("Another message about the same problem")
 
     @property
     def messages(self) -> MessageTexts:
-        """The messages as texts."""
+        """Entered messages: the sample, a repeated message, and the recovery message."""
         return MessageTexts(
             sample=self["sample"].data or "",
             repeat=self.repeat.data or "",
@@ -104,7 +104,7 @@ class MessagesForm(Form):
 
     @property
     def answers(self) -> Mapping[str, str]:
-        """Values of the chosen answers, by the names of the questions."""
+        """Selected answers by question name."""
         return {name: self[f"answer_{name}"].data or "" for name in QUESTION_NAMES}
 
 
@@ -126,12 +126,12 @@ class NewIntegrationForm(IntegrationForm, MessagesForm):
     do = HiddenField()
 
     def validate_sample(self, field: StringField) -> None:
-        """Reject other messages without the message about the problem."""
+        """Require the sample if another message was entered or recognition was requested."""
         is_needed = self.recovery.data or self.repeat.data or self.do.data == "recognize"
         if is_needed and not field.data:
             raise ValidationError("Paste a message about a problem.")
 
-    def use_proposal(self, proposal: Proposal) -> None:
+    def apply_proposal(self, proposal: Proposal) -> None:
         """Fill in the settings that are proposed for the messages."""
         self.type.data = proposal.format.name
         self.name.data = self.name.data or proposal.tool or ""
@@ -140,7 +140,7 @@ class NewIntegrationForm(IntegrationForm, MessagesForm):
 
     @property
     def type_help(self) -> str:
-        """Help texts for all types."""
+        """Help texts for all integration types, joined with spaces."""
         return " ".join(each.help for each in INTEGRATION_TYPES)
 
     @property
@@ -150,14 +150,14 @@ class NewIntegrationForm(IntegrationForm, MessagesForm):
         return " ".join([*uses, "Other types have no API URL."])
 
     @property
-    def types_that_need_a_url(self) -> str:
+    def types_with_required_url(self) -> str:
         """Names of the types that require an API URL, separated by spaces."""
         needed = (each for each in INTEGRATION_TYPES if each.api_url and each.api_url.error_message)
         return " ".join(each.name for each in needed)
 
     @property
-    def usual_urls(self) -> dict[str, str]:
-        """Default API URL for each type with an API URL. Empty if there is no default."""
+    def default_api_urls(self) -> dict[str, str]:
+        """Default API URL by integration type, or an empty string if a type has no default."""
         return {each.name: each.api_url.default or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
@@ -167,14 +167,17 @@ class ToolIntegrationForm(Form):
     name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
 
 
-class EndKeyForm(Form):
-    """The form that revokes a key, with the key's id, because another user may replace the key."""
+class RevokeKeyForm(Form):
+    """The form that revokes a key of an integration.
+
+    The form contains the key's ID, since another user may replace the key in the meantime.
+    """
 
     seen = HiddenField()
 
 
-class ResetKeyForm(EndKeyForm):
-    """The form that resets a key, with a grace period for the old key."""
+class ResetKeyForm(RevokeKeyForm):
+    """The form that resets a key of an integration, with a grace period for the old key."""
 
     overlap = RadioField(
         "How long does the old key stay valid?",
@@ -184,13 +187,13 @@ class ResetKeyForm(EndKeyForm):
     )
 
     @property
-    def chosen(self) -> GracePeriod:
+    def grace_period(self) -> GracePeriod:
         """Selected grace period."""
         return GracePeriod.from_key(str(self.overlap.data))
 
 
 class _RepeatedTextField(SelectMultipleField):
-    """Several inputs with the same name, in the order of the page."""
+    """A field for several text inputs with the same name, in page order."""
 
     def pre_validate(self, form: object) -> None:
         """Accept any text, since the domain validates it."""
@@ -217,7 +220,7 @@ class MappingForm(MessagesForm):
     dropped_words = _RepeatedTextField(choices=[])
 
     @property
-    def chosen(self) -> MappingChoices:
+    def entered_mapping(self) -> MappingChoices:
         """The selected mapping, including blank choices."""
         return MappingChoices(
             paths={field: self[f"map_{field.value}"].data or () for field in AlertField},
@@ -251,8 +254,8 @@ class SeverityWordsForm(Form):
     words = TextAreaField("Severity words")
 
     @property
-    def table(self) -> Mapping[str, str]:
-        """Severity of each word.
+    def severities_by_word(self) -> Mapping[str, str]:
+        """The severities in the text, by word.
 
         Raise ValueError if a line has no severity.
         """
@@ -275,14 +278,14 @@ class WarningFixForm(Form):
     severity = _RepeatedTextField(choices=[])
 
     @property
-    def words(self) -> Mapping[str, str]:
-        """Chosen severity of each word."""
+    def chosen_severities(self) -> Mapping[str, str]:
+        """The chosen severities by word."""
         return dict(zip(self.word.data or (), self.severity.data or (), strict=False))
 
-    def read_fix(self) -> Mapping[str, Any]:
-        """Return the changed mapping.
+    def parse_fixed_mapping(self) -> Mapping[str, Any]:
+        """Return the changed mapping, which the form contains as JSON.
 
-        Raise InvalidError if it is not a JSON object.
+        Raise InvalidError if the text is not a JSON object.
         """
         with suppress(orjson.JSONDecodeError):
             if isinstance(found := orjson.loads(self.fix.data or ""), dict):
@@ -314,7 +317,10 @@ _REPLAY_PERIODS = {
 
 
 class ReplayForm(Form):
-    """The form that replays rejected deliveries: a period, and the delivery to continue after."""
+    """The form that selects the rejected deliveries to replay.
+
+    The selection consists of a period and the ID of the delivery after which the replay continues.
+    """
 
     period = SelectField(
         "Rejected in the",
@@ -324,6 +330,6 @@ class ReplayForm(Form):
     after = IntegerField(widget=HiddenInput(), validators=[Optional(), NumberRange(0, MAX_ID)])
 
     @property
-    def length(self) -> timedelta:
-        """Length of the period, which ends now."""
+    def period_length(self) -> timedelta:
+        """Length of the period that ends now."""
         return _REPLAY_PERIODS[str(self.period.data)][1]

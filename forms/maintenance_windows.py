@@ -1,4 +1,4 @@
-"""The form for a maintenance window."""
+"""Form for the times of a maintenance window and the alerts that it mutes."""
 
 from datetime import date, datetime
 from typing import cast
@@ -17,8 +17,8 @@ from domain.paging.maintenance_windows.recurrence import (
     WEEKDAY_NAMES,
     Frequency,
     Recurrence,
-    build_monthly_by_day,
-    build_monthly_by_weekday,
+    build_monthly_day_rule,
+    build_monthly_weekday_rule,
     parse_recurrence_rule,
 )
 from domain.paging.maintenance_windows.types import (
@@ -48,7 +48,7 @@ _REPEAT_CHOICES = (
     (BY_WEEKDAY, "Every month, on the same weekday"),
     (RULE, "Custom rule"),
 )
-_MONTHLY_RULES = {BY_DAY: build_monthly_by_day, BY_WEEKDAY: build_monthly_by_weekday}
+_MONTHLY_RULES = {BY_DAY: build_monthly_day_rule, BY_WEEKDAY: build_monthly_weekday_rule}
 _INTERVAL_MESSAGE = f"Enter a number from 1 to {MAX_INTERVAL}."
 
 
@@ -80,7 +80,7 @@ class MaintenanceWindowForm(Form):
     labels = TextLinesField("Labels")
 
     def build_window(self) -> NewWindow:
-        """Return the entered window.
+        """Return the entered values as the request body for a new maintenance window.
 
         Raise InvalidError for invalid values.
         """
@@ -114,7 +114,7 @@ class MaintenanceWindowForm(Form):
 
 
 def build_window_form(window: MaintenanceWindow) -> MaintenanceWindowForm:
-    """Return the form with the submitted values, or else the values of a window."""
+    """Return the form with the submitted values, if any, or the values of a window."""
     recurrence = parse_recurrence_rule(window.rule) if window.rule else None
     return MaintenanceWindowForm(
         data={

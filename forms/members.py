@@ -15,11 +15,11 @@ from forms.base import Form, TextLineField, TextLinesField, limit_length
 
 
 def _build_choice_value(role: Role, custom_role_id: int | None) -> str:
-    """Return the value of a choice: the number of a role, or the id of a custom role."""
+    """Return the value of a choice: the number of a role, or the ID of a custom role."""
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
-def _list_roles_up_to(giver: Role) -> list[tuple[str, str]]:
+def _list_grantable_role_choices(giver: Role) -> list[tuple[str, str]]:
     """Return the role choices for a user who can grant roles up to `giver`."""
     return [(_build_choice_value(role, None), role.label) for role in Role if role <= giver]
 
@@ -34,12 +34,12 @@ class RoleForm(Form):
     ) -> None:
         """Offer the roles up to the current user's role, and the custom roles based on them."""
         super().__init__(*args, **kwargs)
-        self._custom = {_build_choice_value(each.base, each.id): each for each in custom_roles}
-        own = _list_roles_up_to(giver)
+        self._custom = {_build_choice_value(each.base_role, each.id): each for each in custom_roles}
+        own = _list_grantable_role_choices(giver)
         others = [
-            (value, f"{each.name} ({each.base.label})")
+            (value, f"{each.name} ({each.base_role.label})")
             for value, each in self._custom.items()
-            if each.base <= giver
+            if each.base_role <= giver
         ]
         self._groups = {"Roles": own, "Custom roles": others} if others else {"": own}
         self.role.choices = self._groups if others else own
@@ -53,10 +53,10 @@ class RoleForm(Form):
     def chosen_role(self) -> Role:
         """Selected role, or the base role of the selected custom role."""
         custom = self.chosen_custom_role
-        return custom.base if custom else Role(int(self.role.data))
+        return custom.base_role if custom else Role(int(self.role.data))
 
-    def get_role(self) -> Role:
-        """Return the role of a submitted form.
+    def get_validated_role(self) -> Role:
+        """Return the role selected in a submitted form.
 
         Raise InvalidError if no valid role is selected.
         """
@@ -67,7 +67,10 @@ class RoleForm(Form):
     def list_role_choices(
         self, member: MemberView
     ) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """Return role choices for a direct member, grouped: value, text, and whether selected."""
+        """Return the grouped role choices for a direct member.
+
+        Each choice consists of a value, a label, and a flag that is true if the choice is selected.
+        """
         custom = member.own_custom_role
         theirs = _build_choice_value(member.own_role or member.role, custom.id if custom else None)
         return [
@@ -77,7 +80,7 @@ class RoleForm(Form):
 
 
 class MemberForm(RoleForm):
-    """The form for a new member."""
+    """The form that adds a user as a member with a role."""
 
     user = TextLineField(
         "Username",
@@ -92,7 +95,7 @@ class MemberForm(RoleForm):
     }
 
     def build_member(self) -> NewMembers:
-        """Return the entered member."""
+        """Return the entered username and the selected role as a request body."""
         custom = self.chosen_custom_role
         return NewMembers(
             # The text is not split at commas, since only one member is added.
@@ -117,7 +120,7 @@ class InvitationForm(Form):
     def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
         """Offer the roles up to the current user's role."""
         super().__init__(*args, **kwargs)
-        self.invited_role.choices = _list_roles_up_to(giver)
+        self.invited_role.choices = _list_grantable_role_choices(giver)
 
     def build_invitations(self) -> NewInvitations:
         """Return the entered addresses with the chosen role.
@@ -132,7 +135,7 @@ class InvitationForm(Form):
         """Keep only the addresses that were not invited, and show the reasons."""
         self.email.data = "\n".join(problems)
         for address, reason in problems.items():
-            self.add_error("email", f"{address}: {reason}")
+            self.add_error("email", reason if address in reason else f"{address}: {reason}")
 
 
 class ShareForm(Form):
@@ -150,7 +153,7 @@ class ShareForm(Form):
     def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
         """Offer the roles up to the current user's role."""
         super().__init__(*args, **kwargs)
-        self.most.choices = _list_roles_up_to(giver)
+        self.most.choices = _list_grantable_role_choices(giver)
 
 
 class MemberRoleForm(Form):
@@ -178,7 +181,7 @@ class MemberRoleForm(Form):
     fields_of: ClassVar[Mapping[str, str]] = {"base_access_level": "base"}
 
     def build_role(self) -> NewMemberRole:
-        """Return the entered role.
+        """Return the entered values as the request body for a new custom role.
 
         Raise InvalidParametersError for invalid values.
         """

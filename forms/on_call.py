@@ -35,9 +35,9 @@ from domain.paging.on_call.absences.types import (
     NewAbsence,
     NewImportedCalendar,
 )
-from domain.paging.on_call.own_types import NewCover, OnCallTurn, OwnSchedule
+from domain.paging.on_call.my_on_call_types import NewCover, OnCallTurn, OwnSchedule
 from domain.paging.on_call.rotation_syntax import WEEKDAYS
-from domain.paging.on_call.schedule_values import TurnUnit
+from domain.paging.on_call.schedule_plans import TurnUnit
 from domain.paging.on_call.types import (
     MAX_LAYER,
     MAX_ROTATION_RESTRICTIONS,
@@ -127,7 +127,7 @@ class RestrictionForm(PlainForm):
 
 
 class RotationForm(MoveConfirmationForm):
-    """The form for a rotation of a schedule."""
+    """The form for the users, turns and times of a rotation."""
 
     #: Names of form fields by the domain's names. Errors in `rotations` are shown at the `users`
     #: field.
@@ -189,7 +189,7 @@ class RotationForm(MoveConfirmationForm):
             }
         )
 
-    def with_more_rows(self) -> "RotationForm":
+    def build_form_with_empty_rows(self) -> "RotationForm":
         """Return the posted form with empty rows for more users and times."""
         empty = [""] * _EMPTY_ROWS
         return RotationForm(
@@ -216,7 +216,7 @@ class RotationForm(MoveConfirmationForm):
 
     @property
     def entered_rotation(self) -> NewRotation:
-        """The entered rotation.
+        """The entered users, turns and times as the request body for a rotation.
 
         Raise InvalidParametersError for invalid values.
         """
@@ -224,7 +224,7 @@ class RotationForm(MoveConfirmationForm):
             NewRotation,
             type=self.kind.data,
             users=self._usernames,
-            restrictions=self._entered_times,
+            restrictions=self._entered_restrictions,
         )
 
     @property
@@ -232,7 +232,7 @@ class RotationForm(MoveConfirmationForm):
         return [name for name in self.users.data if name]
 
     @property
-    def _entered_times(self) -> list[dict[str, object]]:
+    def _entered_restrictions(self) -> list[dict[str, object]]:
         return [given for entry in self.restrictions if (given := entry.form.entered_restriction)]
 
 
@@ -299,7 +299,10 @@ class SwapForm(Form):
         own: str | None,
         **kw: Any,
     ) -> None:
-        """Offer the turns to swap; the first shift must belong to `own` unless `own` is None."""
+        """Offer the shifts that can be swapped.
+
+        Unless `own` is None, the first shift must belong to the user `own`.
+        """
         super().__init__(*args, **kw)
         self._shifts = {
             f"{turn.user.username}@{turn.starts_at:%Y%m%dT%H%M%S}": (turn, turn.user.username)
@@ -346,7 +349,7 @@ class AbsenceForm(Form):
     note = TextLineField("Note", limit_length(MAX_NOTE_LENGTH, "A note"))
 
     def build_absence(self, time_zone: str) -> NewAbsence:
-        """Return the entered absence; its times are in the given time zone."""
+        """Return the entered absence, with times in the given time zone."""
         start, end = (
             convert_to_utc(cast("datetime", each.data), get_zone(time_zone))
             for each in (self.starts_at, self.ends_at)
@@ -368,7 +371,10 @@ class ImportedCalendarForm(Form):
 
     @property
     def entered_calendar(self) -> NewImportedCalendar:
-        """The entered calendar. Raise InvalidError unless there is either a URL or a file."""
+        """The entered name and the URL or file content as the request body for a calendar.
+
+        Raise InvalidError unless there is either a URL or a file.
+        """
         content = self.file.data.read().decode(errors="replace") if self.file.data else ""
         if bool(self.url.data) == bool(content):
             raise InvalidError("Enter either a URL or a file.", field="url")
@@ -396,7 +402,7 @@ class CoverForm(Form):
     ) -> None:
         """Offer all shifts, the shifts of each schedule, and each turn."""
         super().__init__(*args, **kw)
-        self._zone = get_zone(time_zone)
+        self._zone = zone = get_zone(time_zone)
         self._turns = {
             f"{schedule.schedule_id}@{turn.starts_at:%Y%m%dT%H%M%S}": (schedule, turn)
             for schedule in schedules
@@ -409,10 +415,7 @@ class CoverForm(Form):
                 for each in schedules
             ),
             *(
-                (
-                    key,
-                    f"My turn {_format_shift(turn, self._zone)}: {_format_schedule_name(schedule)}",
-                )
+                (key, f"My shift {_format_shift(turn, zone)}: {_format_schedule_name(schedule)}")
                 for key, (schedule, turn) in self._turns.items()
             ),
         ]
@@ -424,13 +427,13 @@ class CoverForm(Form):
         if self.what.data not in self._turns:
             for each in (self.starts_at, self.ends_at):
                 if each.data is None and not each.errors:
-                    self.add_error(each.name, "Enter a time, or choose one of your turns.")
+                    self.add_error(each.name, "Enter a time, or choose one of your shifts.")
                     is_valid = False
         return is_valid
 
     @property
     def entered_cover(self) -> NewCover:
-        """The period and the schedules in which another user covers the user's shifts."""
+        """The period and the schedules in which another user covers the current user's shifts."""
         schedules: tuple[int, ...] = ()
         if self.what.data in self._turns:
             schedule, turn = self._turns[self.what.data]
@@ -443,7 +446,7 @@ class CoverForm(Form):
             )
         return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
 
-    def was_cover_shown(self, cover: NewCover) -> bool:
+    def check_and_mark_cover_shown(self, cover: NewCover) -> bool:
         """Return whether the page has already shown the cover, and mark the cover as shown."""
         text = cover.model_dump_json()
         had, self.seen.data = self.seen.data == text, text

@@ -9,7 +9,7 @@ from wtforms.validators import DataRequired, InputRequired, NumberRange
 from domain.access.features import AccessLevel
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH, MAX_PATH_LENGTH, MAX_PATH_SEGMENT_LENGTH
 from domain.alerts.environments import MAX_ENVIRONMENT_NAME_LENGTH as LONGEST_ENVIRONMENT
-from domain.projects.creation import MAX_DESCRIPTION_LENGTH
+from domain.projects.namespace_changes import MAX_DESCRIPTION_LENGTH
 from domain.projects.types import MAX_GRACE_HOURS
 from domain.projects.views import GroupView, ProjectView
 from domain.projects.visibility_sql import VISIBILITIES
@@ -17,7 +17,7 @@ from forms.base import Form, TextLineField, limit_length
 
 
 def normalize_line_breaks(value: Any) -> Any:
-    """Normalize the line breaks in a text, because browsers send CRLF."""
+    """Convert CRLF line breaks from browsers to LF, and strip surrounding whitespace."""
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
 
 
@@ -48,7 +48,7 @@ class GroupSettingsForm(NameAndDescriptionForm):
 
     @classmethod
     def from_group(cls, group: GroupView) -> "GroupSettingsForm":
-        """Return the form with the current values of a group, or the values of the request."""
+        """Return a form with the submitted values, or with the group's current values."""
         return cls(obj=group)
 
 
@@ -68,7 +68,10 @@ class ConfirmationForm(Form):
     confirmation = TextLineField("Full path", DataRequired("Enter the full path to confirm."))
 
     def confirms_path(self, path: str) -> bool:
-        """Return whether the path was entered correctly; otherwise add an error."""
+        """Return whether the path was entered correctly.
+
+        If the path is wrong, add an error to the form.
+        """
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
         self.add_error("confirmation", f"This path does not match. Enter {path} to confirm.")
@@ -121,7 +124,10 @@ class _VisibilityForm(Form):
 
 
 class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
-    """The form for a project's name, description and features; owners can set its visibility."""
+    """The form for a project's name, description, features and visibility.
+
+    Only owners can set the visibility.
+    """
 
     # The other features have no pages.
     monitor_access_level = SelectField("Alerts and integrations", choices=_ACCESS_LEVEL_CHOICES)
@@ -132,7 +138,7 @@ class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
 
     @classmethod
     def from_project(cls, project: ProjectView) -> "ProjectSettingsForm":
-        """Return the form with the current values of a project, or the values of the request."""
+        """Return a form with the submitted values, or with the project's current values."""
         levels = {
             f"{feature}_access_level": level.value
             for feature, level in project.access_levels.items()
@@ -143,7 +149,7 @@ class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
             visibility=project.visibility,
             **levels,
         )
-        if not project.is_owned:
+        if not project.has_owner_role:
             del form.visibility
         return form
 

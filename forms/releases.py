@@ -1,4 +1,4 @@
-"""Forms for the release schedule."""
+"""Forms for the release schedule: the checker, the list filters, and the release dates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,8 +10,12 @@ from wtforms.utils import unset_value
 from wtforms.validators import ValidationError
 
 from domain.releases.changes import Interface
-from domain.releases.checker.checker import NEWEST_RELEASE
-from domain.releases.listing import ChangeFilter, ReleaseChangeState, list_scheduled_releases
+from domain.releases.checker.text_checks import NEWEST_RELEASE
+from domain.releases.scheduled_changes import (
+    ChangeFilter,
+    ReleaseChangeState,
+    list_scheduled_releases,
+)
 from domain.releases.version import (
     InvalidReleaseDatesError,
     Release,
@@ -24,7 +28,7 @@ _RELEASE_CHOICES = [(str(each), str(each)) for each in list_scheduled_releases()
 
 
 class ReleaseCheckForm(Form):
-    """The form for a text or file, and the release for which it is checked.
+    """The form for the content to check and the release to check against.
 
     The form has no CSRF token because the check changes nothing and requires no sign-in.
     """
@@ -42,32 +46,32 @@ class ReleaseCheckForm(Form):
     def validate(self, extra_validators: Any = None) -> bool:
         """Validate the release, and require content to check."""
         is_valid = super().validate(extra_validators)
-        if not self.submitted_text.strip() and not self.shown_name:
+        if not self.submitted_text.strip() and not self.submitted_name:
             self.add_error("file", "Choose a file, or paste the content.")
             return False
         return is_valid
 
     @property
     def submitted_text(self) -> str:
-        """Submitted content."""
+        """Submitted content, or an empty string."""
         return self.content.data or ""
 
     @property
-    def shown_name(self) -> str:
+    def submitted_name(self) -> str:
         """Name of the submitted content, or an empty string."""
         return self.name.data or ""
 
     @property
     def selected_release(self) -> Release:
-        """Selected release of a valid form."""
+        """Selected release. The form must be valid."""
         return parse_release(self.release.data)
 
 
-#: Maximum number of characters of an invalid release that an error message quotes.
+#: Maximum number of characters that an error message quotes from an invalid release.
 _MAX_ECHO_LENGTH = 40
 
 
-class ReleaseDay(NamedTuple):
+class ReleaseDateInput(NamedTuple):
     """An input for the date of a release."""
 
     release: str
@@ -77,10 +81,16 @@ class ReleaseDay(NamedTuple):
 
 
 class ReleaseDatesField(Field):
-    """A field for the setting's text, which has a line such as `17.0=2024-05-16` for each date."""
+    """A field with an input for the date of each release.
+
+    The value is the text of the setting, with a line such as `17.0=2024-05-16` for each date.
+    """
 
     def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
-        """Read the inputs if the form contains them. Their names end with the release."""
+        """Read the date inputs if the form contains any.
+
+        The name of each input ends with the release.
+        """
         super().process(None, data, extra_filters)
         #: Releases in the schedule, and releases that already have a date.
         self._releases = _list_releases(self.data or "")
@@ -96,10 +106,10 @@ class ReleaseDatesField(Field):
             self.data = "\n".join(f"{each}={day}" for each, day in self._entered.items() if day)
 
     @property
-    def date_inputs(self) -> Sequence[ReleaseDay]:
-        """Inputs in the order of releases."""
+    def date_inputs(self) -> Sequence[ReleaseDateInput]:
+        """Date inputs in release order."""
         return [
-            ReleaseDay(each, self._build_input_name(each), self._entered.get(each, ""))
+            ReleaseDateInput(each, self._build_input_name(each), self._entered.get(each, ""))
             for each in self._releases
         ]
 

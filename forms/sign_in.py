@@ -41,7 +41,7 @@ class SignInForm(ForgottenPasswordForm):
     )
 
     @property
-    def needs_summary(self) -> bool:
+    def needs_error_summary(self) -> bool:
         """True if an error does not belong to one of the two fields, which are always visible."""
         return bool(set(self.errors) - {"login", "password"})
 
@@ -49,7 +49,7 @@ class SignInForm(ForgottenPasswordForm):
 _MAX_CODE_LENGTH = 64
 
 
-class CodeForm(Form):
+class SecondFactorCodeForm(Form):
     """The form for a code from an authenticator app, or for a recovery code."""
 
     code = TextLineField(
@@ -65,6 +65,6 @@ class CodeForm(Form):
 
 
 class PasskeyResponseForm(Form):
-    """The form for a signed response, which a script fills in."""
+    """The form for a signed passkey response, which a script fills in."""
 
     credential = HiddenField()

@@ -12,7 +12,7 @@ from forms.base import Form, LocalTimeField, TextLineField, TextLinesField
 
 
 class SilenceForm(Form):
-    """The form for a silence."""
+    """The form for the matchers, duration, start and comment of a silence."""
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
@@ -32,7 +32,7 @@ class SilenceForm(Form):
         self.starts_at.label.text = f"Start ({time_zone.replace('_', ' ')})"
 
     def build_silence(self) -> NewSilence:
-        """Return the entered silence.
+        """Return the entered values as the request body for a new silence.
 
         Raise InvalidError for invalid values.
         """
@@ -43,7 +43,7 @@ class SilenceForm(Form):
 
 
 class SilenceExtensionForm(Form):
-    """The form that extends a silence."""
+    """The form that changes the end time of a silence."""
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
@@ -52,7 +52,7 @@ class SilenceExtensionForm(Form):
     )
 
     def build_change(self) -> SilenceChange:
-        """Return the entered change.
+        """Return the entered duration as the request body that changes the end of a silence.
 
         Raise InvalidError for invalid values.
         """
@@ -70,7 +70,7 @@ def _build_number_field(label: str, name: str) -> IntegerField:
 
 
 class FlapSettingsForm(Form):
-    """The form for the settings of flap detection."""
+    """The form for the thresholds and delays of flap detection."""
 
     enabled = BooleanField("Hold back pages of flapping alerts")
     openings = _build_number_field("Maximum number of openings", "openings")

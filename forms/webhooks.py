@@ -20,7 +20,7 @@ class DestinationForm(Form):
 
 
 class SecretRotationForm(Form):
-    """The form that rotates a secret, with the period in which the old secret is also used."""
+    """The form that rotates a secret and sets how long the old secret stays in use."""
 
     overlap = RadioField(
         "How long does the old secret stay in use?",
@@ -55,7 +55,10 @@ class WebhookForm(DestinationForm, ConditionsForm):
         )
 
     def build_webhook(self, body: type[SomeBody]) -> SomeBody:
-        """Return the entered webhook. If all events are selected, future events are included."""
+        """Return the entered values as a request body for a webhook.
+
+        If all events are selected, the webhook also receives the events that later releases add.
+        """
         chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
         return self.build_entered_body(

@@ -17,7 +17,7 @@ from web.database.schema import (
     get_newest_known_revision,
     migrate_to_newest,
 )
-from web.settings.reader import load_settings
+from web.settings.environment import load_settings
 
 
 def main() -> None:

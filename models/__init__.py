@@ -4,9 +4,9 @@ from models.accounts import (
     AttemptCount,
     Bot,
     EmailConfirmation,
-    KeptPage,
     Passkey,
     RecoveryCode,
+    ReturnUrl,
     SignIn,
     TotpDevice,
     User,
@@ -29,7 +29,7 @@ from models.alerts import (
     Occurrence,
     SavedAlertFilter,
 )
-from models.api_usage import CallCount, CallShape, ChangeNotice
+from models.api_usage import CallCount, CallSignature, ChangeNotice
 from models.audit import AuditEvent, AuditKey, AuditSeal, AuditStream, AuditStreamEntry
 from models.base import Base
 from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
@@ -52,7 +52,7 @@ from models.incidents import (
     IncidentNote,
     IncidentRule,
     IncidentRuleResponder,
-    IncidentWaiting,
+    PendingIncidentAlert,
 )
 from models.instance import (
     Host,
@@ -87,10 +87,10 @@ from models.oauth import (
     DeviceAuthorization,
     PersonalAccessToken,
     PushedRequest,
+    RejectedOAuthRequest,
     SeenProof,
     ServiceAccount,
     SigningKey,
-    TokenRefusal,
 )
 from models.on_call import (
     OnCallEligibility,

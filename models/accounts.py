@@ -15,11 +15,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, build_cascade_key, build_partial_index
-from models.folding import build_folded_column, sync_folded_column
+from models.base import Base, BaseWithId, build_cascading_foreign_key, build_partial_index
+from models.case_folding import build_folded_column, sync_folded_column
 
 
-class User(WithId):
+class User(BaseWithId):
     """An account. Names and email addresses are unique after case folding."""
 
     __tablename__ = "users"
@@ -50,8 +50,8 @@ class User(WithId):
     #: Number of rows on list pages. NULL stands for the instance's default.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
     username_key: Mapped[str | None] = build_folded_column()
-    #: Folded email address. NULL for accounts whose address collided with an older account's when
-    #: folding was introduced.
+    #: Folded email address. NULL for accounts whose address collided with the address of an older
+    #: account when folding was introduced.
     email_key: Mapped[str | None] = build_folded_column()
     name_key: Mapped[str | None] = build_folded_column()
 
@@ -76,39 +76,41 @@ sync_folded_column(User.name, User.name_key)
 
 
 class EmailConfirmation(Base):
-    """An unconfirmed email address: a new address, or the address of the account."""
+    """An email address that still has to be confirmed: a new address or the account's address."""
 
     __tablename__ = "email_confirmations"
 
     #: Primary key: each user has at most one unconfirmed address. A later address replaces it and
     #: its link.
-    user_id: Mapped[int] = build_cascade_key("users", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = build_cascading_foreign_key(
+        "users", primary_key=True, autoincrement=False
+    )
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Bot(WithId):
+class Bot(BaseWithId):
     """The bot of an access token, and the group or project of which it is a member."""
 
     __tablename__ = "bots"
 
-    user_id: Mapped[int] = build_cascade_key("users", unique=True)
-    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
-    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", unique=True)
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups", index=True)
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects", index=True)
 
     __table_args__ = (
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
 
 
-class SignIn(WithId):
+class SignIn(BaseWithId):
     """A browser in which a user is signed in. Deleting the row signs the browser out."""
 
     __tablename__ = "sign_ins"
 
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: Time at which the user authenticated, which is OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -124,8 +126,8 @@ class SignIn(WithId):
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
-class KeptPage(WithId):
-    """The URL of a page to return to, which is too long for a query parameter."""
+class ReturnUrl(BaseWithId):
+    """A stored return URL that is too long for a query parameter."""
 
     __tablename__ = "kept_pages"
 
@@ -136,13 +138,13 @@ class KeptPage(WithId):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class TotpDevice(WithId):
+class TotpDevice(BaseWithId):
     """The authenticator app of a user (RFC 6238)."""
 
     __tablename__ = "totp_devices"
 
-    user_id: Mapped[int] = build_cascade_key("users", unique=True)
-    #: Seed, encrypted and not hashed, because the service computes codes from it.
+    user_id: Mapped[int] = build_cascading_foreign_key("users", unique=True)
+    #: Seed, which is encrypted rather than hashed because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     #: Time of the first valid code. NULL until the user has entered a valid code.
@@ -151,23 +153,23 @@ class TotpDevice(WithId):
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
-class RecoveryCode(WithId):
-    """A single-use recovery code."""
+class RecoveryCode(BaseWithId):
+    """A single-use recovery code. Only its digest is stored."""
 
     __tablename__ = "recovery_codes"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
 
-class Passkey(WithId):
+class Passkey(BaseWithId):
     """A WebAuthn credential of a user."""
 
     __tablename__ = "passkeys"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
     #: COSE key as received from the authenticator.

@@ -21,16 +21,23 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, build_cascade_key, build_partial_index, set_null_key
-from models.folding import build_folded_column, sync_folded_column
+from models.base import (
+    Base,
+    BaseWithId,
+    BigId,
+    build_cascading_foreign_key,
+    build_partial_index,
+    build_set_null_foreign_key,
+)
+from models.case_folding import build_folded_column, sync_folded_column
 
 
-class Integration(WithId):
+class Integration(BaseWithId):
     """An integration that receives alerts or connects an external on-call tool."""
 
     __tablename__ = "integrations"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     #: Format name from `domain/alerts/formats/registry.py`. The column accepts any text, so that a
     #: new format needs no migration.
     type: Mapped[str] = mapped_column(String(16))
@@ -48,9 +55,12 @@ class Integration(WithId):
     previous_key_last_used_at: Mapped[datetime | None]
     #: URL of Prometheus or of the on-call tool, depending on the type.
     api_url: Mapped[str | None] = mapped_column(Text)
-    #: Sample payload from the sender, and the mapping of its values to the fields of an alert
-    #: (`domain.alerts.reading.mapping`).
+    #: Sample payload from the sender, another message about the same problem, the message about its
+    #: recovery, and the mapping of their values to the fields of an alert
+    #: (`domain.alerts.parsing.mapping`).
     sample: Mapped[str | None] = mapped_column(Text)
+    sample_repeat: Mapped[str | None] = mapped_column(Text)
+    sample_recovery: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Minutes without a report after which an open alert is resolved. NULL stands for never.
     resolve_after_minutes: Mapped[int | None]
@@ -60,9 +70,9 @@ class Integration(WithId):
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: Time at which the monitor last changed. NULL once all alerts have been moved to it.
     monitor_changed_at: Mapped[datetime | None]
-    #: True if senders can pass the key in the URL parameter `key`.
+    #: True if senders can pass the key in the `key` URL parameter.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Time of the first rejected request while an integration rejects all its requests. NULL
+    #: Time of the first rejected request while all requests to the integration are rejected. NULL
     #: otherwise (`domain.alerts.integrations.rejections`).
     rejected_since: Mapped[datetime | None]
     created_at: Mapped[datetime]
@@ -81,21 +91,22 @@ class Integration(WithId):
     )
 
 
-class Delivery(WithId):
+class Delivery(BaseWithId):
     """A request to a receiver and its outcome.
 
-    Only this table stores the body. An alert refers to the delivery whose report it shows.
+    The body is stored only in this table. An alert refers to the delivery that contains the report
+    shown for the alert.
     """
 
     __tablename__ = "deliveries"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     #: Integration that received the request. NULL after the integration is deleted; the delivery is
     #: kept, because alerts still need the payload.
-    integration_id: Mapped[int | None] = set_null_key("integrations")
+    integration_id: Mapped[int | None] = build_set_null_foreign_key("integrations")
     #: Format of the body, as a name from the registry of formats.
     format: Mapped[str] = mapped_column(String(16))
-    #: Mapping used to parse the body (`domain.alerts.reading.mapping`). NULL if unknown.
+    #: Mapping used to parse the body (`domain.alerts.parsing.mapping`). NULL if unknown.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: True if a user sent the delivery from the page of the integration.
     is_test: Mapped[bool] = mapped_column(default=False)
@@ -146,20 +157,22 @@ class Delivery(WithId):
 
 
 class AlertCounter(Base):
-    """The row that serializes batches and status changes within a project.
+    """The row whose lock serializes batches and status changes within a project.
 
-    On SQLite, the row also counts the alerts. On Postgres, a sequence counts them (migration 0051),
-    and single alerts are stored without this lock.
+    On SQLite, the row also counts the alerts. On Postgres, a sequence counts the alerts (migration
+    0051), and storing a single alert does not require the lock.
     """
 
     __tablename__ = "alert_counters"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     #: Last alert number (iid) of the project, on SQLite only.
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class Alert(WithId):
+class Alert(BaseWithId):
     """A problem that was reported once or several times.
 
     Columns hold the fields that lists show and search. Other fields are read from the delivery's
@@ -168,16 +181,16 @@ class Alert(WithId):
 
     __tablename__ = "alerts"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
-    integration_id: Mapped[int | None] = set_null_key("integrations")
-    #: Last delivery that changed a field of the alert, or else the delivery that opened it. The
-    #: index refers to an item of this delivery.
-    delivery_id: Mapped[int | None] = set_null_key("deliveries", index=True)
+    integration_id: Mapped[int | None] = build_set_null_foreign_key("integrations")
+    #: Last delivery that changed a field of the alert, or the delivery that opened the alert if no
+    #: field has changed. `item_index` refers to an item of this delivery.
+    delivery_id: Mapped[int | None] = build_set_null_foreign_key("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
     #: SHA-256 of the fingerprint and the monitor
-    #: (`domain.alerts.reading.fingerprint.combine_with_monitor`). Reports with the same value are
+    #: (`domain.alerts.parsing.fingerprint.combine_with_monitor`). Reports with the same value are
     #: grouped. NULL for alerts that are never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     #: Monitor that is part of the fingerprint. NULL or 0 if there is no monitor.
@@ -188,7 +201,7 @@ class Alert(WithId):
     severity: Mapped[int] = mapped_column(SmallInteger)
     #: Reason for the severity, as text. NULL for alerts stored before the column was added.
     severity_reason: Mapped[str | None] = mapped_column(String(200))
-    #: Severity before it was raised. NULL if it was not raised or has fallen back.
+    #: Severity before it was raised. NULL if the severity was not raised, or was lowered again.
     raised_from: Mapped[int | None] = mapped_column(SmallInteger)
     title: Mapped[str] = mapped_column(String(200))
     description: Mapped[str | None] = mapped_column(String(1000))
@@ -210,9 +223,9 @@ class Alert(WithId):
 
     __table_args__ = (
         Index("uq_alerts_project_id_iid", "project_id", "iid", unique=True),
-        # There is an index for each order and each filter of the list, starting with the status.
-        # None contains a column that every report changes (events, last_event_at), so that reports
-        # update no index.
+        # Each order and each filter of the list has an index that starts with the status. The
+        # indexes contain no column that every report changes (events, last_event_at), so that
+        # reports update no index.
         Index("ix_alerts_started", "project_id", "status", "started_at", "id"),
         # This index serves all statuses together. Other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
@@ -254,7 +267,9 @@ class AlertDay(Base):
 
     __tablename__ = "alert_days"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     #: Day in UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     #: Name of the environment. Empty for alerts without an environment.
@@ -278,12 +293,17 @@ ALERT_DAY_ADDITIONS = Table(
 
 
 class Occurrence(Base):
-    """An item of a delivery and the alert that it opened or changed. Deleted with the delivery."""
+    """An item of a delivery and the alert that it opened or changed.
+
+    The row is deleted with the delivery.
+    """
 
     __tablename__ = "occurrences"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True)
-    delivery_id: Mapped[int] = build_cascade_key("deliveries", primary_key=True, index=True)
+    alert_id: Mapped[int] = build_cascading_foreign_key("alerts", primary_key=True)
+    delivery_id: Mapped[int] = build_cascading_foreign_key(
+        "deliveries", primary_key=True, index=True
+    )
     #: Index of the item in the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     #: Rank of the action in `domain.alerts.storing.lifecycle.Action`.
@@ -297,24 +317,26 @@ class AlertReporter(Base):
 
     __tablename__ = "alert_reporters"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
-    integration_id: Mapped[int] = build_cascade_key(
+    alert_id: Mapped[int] = build_cascading_foreign_key(
+        "alerts", primary_key=True, autoincrement=False
+    )
+    integration_id: Mapped[int] = build_cascading_foreign_key(
         "integrations", primary_key=True, autoincrement=False, index=True
     )
     created_at: Mapped[datetime]
 
 
-class AlertNote(WithId):
-    """An entry in an alert's activity: a user's action or note, or a change by a report."""
+class AlertNote(BaseWithId):
+    """An entry in an alert's activity: a user's action or note, or a change caused by a report."""
 
     __tablename__ = "alert_notes"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", index=True)
-    user_id: Mapped[int | None] = set_null_key("users")
+    alert_id: Mapped[int] = build_cascading_foreign_key("alerts", index=True)
+    user_id: Mapped[int | None] = build_set_null_foreign_key("users")
     #: Name of the user, which is kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: Value of `domain.alerts.handling.activity.NoteKind`. A trigger stores changes by reports as
-    #: notes.
+    #: Value of `domain.alerts.handling.activity.ActivityEntryKind`. A trigger stores changes by
+    #: reports as notes.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
     #: Displayed source of the action, if it is neither a web page nor a token.
@@ -323,7 +345,7 @@ class AlertNote(WithId):
     #: Old and new values by column if a report changed them. A trigger writes them (migration
     #: 0051), and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
-    delivery_id: Mapped[int | None] = build_cascade_key("deliveries", index=True)
+    delivery_id: Mapped[int | None] = build_cascading_foreign_key("deliveries", index=True)
 
 
 class Assignment(Base):
@@ -331,25 +353,27 @@ class Assignment(Base):
 
     __tablename__ = "assignments"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    alert_id: Mapped[int] = build_cascading_foreign_key(
+        "alerts", primary_key=True, autoincrement=False
+    )
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
 
 
-class AlertBatch(WithId):
-    """A status that a user set for several alerts, which were selected or match a filter."""
+class AlertBatch(BaseWithId):
+    """A status change that a user made to several alerts, selected individually or by a filter."""
 
     __tablename__ = "alert_batches"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: Project of the alerts. NULL for alerts of all the user's projects.
-    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects", index=True)
     #: New status of the alerts.
     status: Mapped[str] = mapped_column(String(16))
     #: Query arguments of the list that the user came from.
     list_query: Mapped[str] = mapped_column(Text, default="")
     #: Filter in the format of `domain.alerts.handling.batches`. NULL for selected alerts.
     filter: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Highest alert id in the batch. Alerts with a higher id opened after the user confirmed.
+    #: Highest alert ID in the batch. Alerts with a higher ID opened after the user confirmed.
     newest_alert_id: Mapped[int] = mapped_column(BigInteger, default=0)
     #: Cursor at which the next slice starts. NULL for the first slice.
     cursor: Mapped[str | None] = mapped_column(String(255))
@@ -363,7 +387,7 @@ class AlertBatch(WithId):
     restored: Mapped[int] = mapped_column(default=0)
     #: Number of alerts that were not restored because they have changed since.
     kept: Mapped[int] = mapped_column(default=0)
-    #: Id of the last alert in the slice that was undone last.
+    #: ID of the last alert in the slice that was undone last.
     undone_to: Mapped[int] = mapped_column(BigInteger, default=0)
     #: State: running, done, undoing or undone.
     state: Mapped[str] = mapped_column(String(16))
@@ -383,7 +407,7 @@ class AlertBatchItem(Base):
 
     __tablename__ = "alert_batch_items"
 
-    batch_id: Mapped[int] = build_cascade_key(
+    batch_id: Mapped[int] = build_cascading_foreign_key(
         "alert_batches", primary_key=True, autoincrement=False
     )
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -393,14 +417,14 @@ class AlertBatchItem(Base):
     note_id: Mapped[int] = mapped_column(BigInteger)
 
 
-class SavedAlertFilter(WithId):
+class SavedAlertFilter(BaseWithId):
     """A named search with filters and order for a list of alerts."""
 
     __tablename__ = "saved_alert_filters"
 
-    user_id: Mapped[int] = build_cascade_key("users")
+    user_id: Mapped[int] = build_cascading_foreign_key("users")
     #: Project of the list. NULL for the list of all projects.
-    project_id: Mapped[int | None] = build_cascade_key("projects")
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     #: Query arguments of the list's URL.
     query: Mapped[str] = mapped_column(Text)
@@ -415,20 +439,23 @@ class SavedAlertFilter(WithId):
 
 
 class AlertFollower(Base):
-    """A part of the service that receives each change to a project's alerts."""
+    """A component of the service that receives each change to a project's alerts."""
 
     __tablename__ = "alert_followers"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     #: Value of `domain.alerts.change_feed.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
-class AlertChange(WithId):
-    """A change to an alert that a follower has not handled yet. Deleted once it is handled.
+class AlertChange(BaseWithId):
+    """A change to an alert that a follower has not handled yet.
 
-    A trigger on `alerts` adds a row for each follower in the transaction of the change. There are
-    no foreign keys, because an alert may be deleted in the meantime.
+    A trigger on `alerts` adds a row for each follower in the transaction of the change. The row is
+    deleted once the change is handled. There are no foreign keys, because an alert may be deleted
+    in the meantime.
     """
 
     __tablename__ = "alert_changes"
@@ -439,8 +466,8 @@ class AlertChange(WithId):
     #: Value of `domain.alerts.change_feed.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
     #: Severity of the alert, where 0 is critical. More urgent changes are handled first. If an
-    #: alert becomes more urgent, its earlier changes get the new severity too, because they are
-    #: handled first.
+    #: alert becomes more urgent, its earlier changes also receive the new severity, because they
+    #: are handled first.
     severity: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     #: Time according to the database's clock.
     created_at: Mapped[datetime]
@@ -462,12 +489,12 @@ class AlertChange(WithId):
     )
 
 
-class Environment(WithId):
+class Environment(BaseWithId):
     """An environment of a project. Alerts refer to it by name."""
 
     __tablename__ = "environments"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     #: URL at which the environment runs.

@@ -6,19 +6,20 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, build_partial_index, set_null_key
+from models.base import Base, BaseWithId, BigId, build_partial_index, build_set_null_foreign_key
 from models.destination import Destination
 
 
-def _build_place_index(column: str) -> Index:
+def _build_partial_id_index(column: str) -> Index:
     name = f"ix_audit_events_{column}_id"
     return build_partial_index(name, column, "id", where=f"{column} IS NOT NULL")
 
 
-class AuditEvent(WithId):
+class AuditEvent(BaseWithId):
     """An audit event: the actor, the action, the affected account and the source.
 
-    An event changes only when a user's data is erased, and is removed only when it is too old.
+    An event is changed only when a user's data is erased, and is removed only after the retention
+    period.
     """
 
     __tablename__ = "audit_events"
@@ -27,10 +28,10 @@ class AuditEvent(WithId):
     #: Kind of the event, such as `sign_in.succeeded` or `token.revoked`.
     kind: Mapped[str] = mapped_column(String(64))
     #: Actor, or NULL for the service itself. The name is kept when the account is deleted.
-    actor_id: Mapped[int | None] = set_null_key("users")
+    actor_id: Mapped[int | None] = build_set_null_foreign_key("users")
     actor_name: Mapped[str] = mapped_column(String(255))
     #: Affected account, whose owner may read the event.
-    user_id: Mapped[int | None] = set_null_key("users")
+    user_id: Mapped[int | None] = build_set_null_foreign_key("users")
     #: Affected project or group, which may have been deleted.
     project_id: Mapped[int | None] = mapped_column(BigId)
     group_id: Mapped[int | None] = mapped_column(BigId)
@@ -43,7 +44,7 @@ class AuditEvent(WithId):
     #: Seal of the event, which is added within a minute, and the keyed hash of the event.
     seal_id: Mapped[int | None] = mapped_column(BigId, index=True)
     digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: Keyed hash after the erasure of a user's data, computed over the previous hash as well.
+    #: Keyed hash after the erasure of a user's data. It also covers the previous hash.
     erased_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
     __table_args__ = (
@@ -52,8 +53,8 @@ class AuditEvent(WithId):
         Index("ix_audit_events_kind_id", "kind", "id"),
         Index("ix_audit_events_subject_id", "subject", "id"),
         Index("ix_audit_events_address_id", "address", "id"),
-        _build_place_index("project_id"),
-        _build_place_index("group_id"),
+        _build_partial_id_index("project_id"),
+        _build_partial_id_index("group_id"),
     )
 
 
@@ -68,7 +69,7 @@ class AuditSeal(Base):
     #: Time of the newest event, which determines the age of the seal.
     newest_at: Mapped[datetime] = mapped_column(index=True)
     event_count: Mapped[int]
-    #: Keyed hash of the digests of the events, in the order of their ids.
+    #: Keyed hash of the digests of the events, in the order of their IDs.
     events_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     #: Keyed hash of the columns above and of the previous seal.
     mac: Mapped[bytes] = mapped_column(LargeBinary(32))
@@ -78,7 +79,10 @@ class AuditSeal(Base):
 
 
 class AuditKey(Base):
-    """The key for all seals, which is encrypted with SECRET_KEY but does not change with it."""
+    """The key for all seals.
+
+    The key is encrypted with SECRET_KEY, but stays the same when SECRET_KEY changes.
+    """
 
     __tablename__ = "audit_keys"
 
@@ -88,10 +92,11 @@ class AuditKey(Base):
 
 
 class AuditStream(Destination):
-    """A destination that receives every audit event by HTTP, and its delivery status."""
+    """A destination that receives every audit event over HTTP, and its delivery status."""
 
     __tablename__ = "audit_streams"
-    # SQLite would reuse the id of a deleted destination, which would then get its events.
+    # SQLite would reuse the ID of a deleted destination, and the new destination would receive the
+    # old destination's events.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
     #: Number of events that were dropped because they waited too long.
@@ -99,12 +104,12 @@ class AuditStream(Destination):
     last_dropped_at: Mapped[datetime | None]
 
 
-class AuditStreamEntry(WithId):
-    """An event that is queued for a destination. Deleted once it is delivered.
+class AuditStreamEntry(BaseWithId):
+    """An event that is queued for a destination.
 
-    A trigger on `audit_events` adds a row for each destination in the transaction of the event.
-    There are no foreign keys: deleting a destination must not prevent an event from being stored at
-    the same time.
+    A trigger on `audit_events` adds a row for each destination in the transaction of the event. The
+    row is deleted once the event is delivered. There are no foreign keys: deleting a destination
+    must not prevent an event from being stored at the same time.
     """
 
     __tablename__ = "audit_stream_entries"
@@ -115,7 +120,7 @@ class AuditStreamEntry(WithId):
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     #: Actor of an event that is only streamed.
     actor_id: Mapped[int | None] = mapped_column(BigId)
-    #: Random id, which is the same for each attempt, so that receivers can drop duplicates.
+    #: Random ID, which is the same for each attempt, so that receivers can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(32))
     created_at: Mapped[datetime]
     #: Number of failed attempts.

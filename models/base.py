@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-# SQLite generates ids only for INTEGER PRIMARY KEY.
+# SQLite generates IDs only for INTEGER PRIMARY KEY.
 BigId = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -32,7 +32,10 @@ class UTCDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        """Keep values from Postgres, whose connections use UTC, and parse strings from SQLite."""
+        """Return a function that parses strings from SQLite, or None for Postgres.
+
+        Values from Postgres need no conversion, because its connections use UTC.
+        """
         del coltype
         return None if dialect.name == "postgresql" else _parse_timestamp
 
@@ -50,7 +53,10 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def _parse_timestamp(value: str | None) -> datetime | None:
-    """Parse a timestamp from SQLite, which has an offset if other software wrote it."""
+    """Parse a timestamp from SQLite.
+
+    The timestamp has an offset if other software wrote it.
+    """
     if value is None:
         return None
     found = datetime.fromisoformat(value)
@@ -63,14 +69,14 @@ NEVER = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 class UTCDateTimeOrNever(UTCDateTime):
-    """A timestamp that may be never, which is None in Python and `NEVER` in the database."""
+    """A timestamp that can also be "never", which is None in Python and `NEVER` in the database."""
 
     cache_ok = True
 
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None]:
-        """Convert stored values to UTC timestamps, and `NEVER` to None, on every database."""
+        """Return a function that converts stored values to UTC timestamps, and `NEVER` to None."""
         to_utc = super().result_processor(dialect, coltype) or _return_unchanged
 
         def convert(value: Any) -> datetime | None:
@@ -91,25 +97,25 @@ def _return_unchanged(value: Any) -> Any:
     return value
 
 
-class Seconds(TypeDecorator[timedelta]):
+class DurationInSeconds(TypeDecorator[timedelta]):
     """A duration, stored as a number of whole seconds."""
 
     impl = Integer
     cache_ok = True
 
     def process_bind_param(self, value: timedelta | None, dialect: Dialect) -> int | None:
-        """Return the number of seconds."""
+        """Convert a duration to a number of whole seconds."""
         del dialect
         return None if value is None else int(value.total_seconds())
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> timedelta | None:
-        """Return the duration."""
+        """Convert a number of seconds to a duration."""
         del dialect
         return None if value is None else timedelta(seconds=value)
 
 
 class Base(DeclarativeBase):
-    """The base of every table. Constraint names are derived from table and columns."""
+    """The base of every table. Constraint names are derived from the table and its columns."""
 
     metadata = MetaData(
         naming_convention={
@@ -123,8 +129,8 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UTCDateTime}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
-class WithId(Base):
-    """The base of every table whose ids the database generates."""
+class BaseWithId(Base):
+    """The base of every table whose IDs the database generates."""
 
     __abstract__ = True
 
@@ -132,21 +138,21 @@ class WithId(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
 
 
-def build_cascade_key(table: str, **options: Any) -> MappedColumn[Any]:
-    """Return a foreign key column; deleting the referenced row deletes this row."""
+def build_cascading_foreign_key(table: str, **options: Any) -> MappedColumn[Any]:
+    """Return a foreign key column. Deleting the referenced row also deletes the referring row."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), **options)
 
 
-def set_null_key(table: str, **options: Any) -> MappedColumn[Any]:
+def build_set_null_foreign_key(table: str, **options: Any) -> MappedColumn[Any]:
     """Return a foreign key column that becomes NULL when the referenced row is deleted."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="SET NULL"), **options)
 
 
-class NamespaceOwned:
+class NamespaceOwnedMixin:
     """A mixin for tables whose rows belong to a project, or to a group for all its projects."""
 
-    project_id: Mapped[int | None] = build_cascade_key("projects")
-    group_id: Mapped[int | None] = build_cascade_key("groups")
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects")
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups")
 
 
 def build_one_owner_constraint() -> CheckConstraint:
@@ -157,6 +163,6 @@ def build_one_owner_constraint() -> CheckConstraint:
 def build_partial_index(
     name: str, *columns: Any, where: str | ColumnElement[bool], unique: bool = False
 ) -> Index:
-    """Return an index over the rows that match a condition, for both databases."""
+    """Return an index over the rows that match a condition, for SQLite and Postgres."""
     condition = text(where) if isinstance(where, str) else where
     return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)

@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId
+from models.base import BaseWithId, BigId
 
 
-class Destination(WithId):
+class Destination(BaseWithId):
     """A URL that messages are sent to, and its delivery status."""
 
     __abstract__ = True

@@ -8,18 +8,18 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
     Base,
+    BaseWithId,
     BigId,
-    NamespaceOwned,
-    WithId,
-    build_cascade_key,
+    NamespaceOwnedMixin,
+    build_cascading_foreign_key,
     build_one_owner_constraint,
     build_partial_index,
-    set_null_key,
+    build_set_null_foreign_key,
 )
-from models.folding import build_folded_column, sync_folded_column
+from models.case_folding import build_folded_column, sync_folded_column
 
 
-class EscalationPolicy(NamespaceOwned, WithId):
+class EscalationPolicy(NamespaceOwnedMixin, BaseWithId):
     """A policy whose steps page users one after the other until someone acknowledges the alert."""
 
     __tablename__ = "escalation_policies"
@@ -29,7 +29,7 @@ class EscalationPolicy(NamespaceOwned, WithId):
     #: one default policy.
     is_default: Mapped[bool]
     #: Steps ordered by time: `{"after": seconds since the start of the round, "targets": [[kind,
-    #: id], …]}`, with `"round_robin": true` if the targets take turns.
+    #: ID], …]}`, with `"round_robin": true` if the targets take turns.
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
     #: Number of times that the steps are repeated.
     repeats: Mapped[int] = mapped_column(SmallInteger)
@@ -47,7 +47,7 @@ class EscalationPolicy(NamespaceOwned, WithId):
         Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
         Index("uq_escalation_policies_group_id_name_key", "group_id", "name_key", unique=True),
         build_one_owner_constraint(),
-        # SQLite would reuse the id of a deleted policy, and a new policy would take over its
+        # SQLite would reuse the ID of a deleted policy, and a new policy would take over its
         # escalations.
         {"sqlite_autoincrement": True},
     )
@@ -61,7 +61,7 @@ class EscalationTurn(Base):
 
     __tablename__ = "escalation_turns"
 
-    policy_id: Mapped[int] = build_cascade_key(
+    policy_id: Mapped[int] = build_cascading_foreign_key(
         "escalation_policies", primary_key=True, autoincrement=False
     )
     #: Number of the step, starting at 1.
@@ -70,7 +70,7 @@ class EscalationTurn(Base):
     target: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
-class AlertRoute(NamespaceOwned, WithId):
+class AlertRoute(NamespaceOwnedMixin, BaseWithId):
     """A rule that assigns alerts to a policy. The first route that matches an alert applies."""
 
     __tablename__ = "alert_routes"
@@ -81,7 +81,7 @@ class AlertRoute(NamespaceOwned, WithId):
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Policy of the route. NULL if no one is paged.
-    policy_id: Mapped[int | None] = build_cascade_key("escalation_policies", index=True)
+    policy_id: Mapped[int | None] = build_cascading_foreign_key("escalation_policies", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
@@ -98,9 +98,9 @@ class Escalation(Base):
 
     __tablename__ = "escalations"
 
-    #: Id, which is part of page keys. A reopened alert has a new id, so it pages users again.
+    #: Id, which is part of page keys. A reopened alert has a new ID, so it pages users again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = build_cascade_key("alerts", unique=True)
+    alert_id: Mapped[int] = build_cascading_foreign_key("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
     #: Value of `domain.paging.escalations.state.EscalationState`.
     state: Mapped[str] = mapped_column(String(16))
@@ -121,7 +121,7 @@ class Escalation(Base):
     next_at: Mapped[datetime | None]
     #: True if a mail server or channel has accepted a message of this round.
     has_reached: Mapped[bool]
-    #: Time at which the pages of the last step count as failed if none was accepted. NULL if no
+    #: Time at which the pages of the last step count as failed if no page was accepted. NULL if no
     #: page is pending.
     judge_at: Mapped[datetime | None]
     #: Time at which users who were paged before the alert reopened are paged again. NULL if they
@@ -137,7 +137,7 @@ class Escalation(Base):
     held_by: Mapped[str | None] = mapped_column(Text)
     held_until: Mapped[datetime | None]
     #: User who acknowledged the alert last, and is paged first when the acknowledgement expires.
-    #: There is no foreign key, because the id of a deleted account is kept.
+    #: There is no foreign key, because the ID of a deleted account is kept.
     answered_by_id: Mapped[int | None] = mapped_column(BigId)
     #: Targets that round-robin steps paged: `{number of the step: [kind, id]}`.
     turns: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
@@ -146,7 +146,7 @@ class Escalation(Base):
 
     __table_args__ = (
         build_partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
-        # This index finds decisions that were made with a clock that was ahead.
+        # This index finds decisions that were made by a host whose clock was ahead.
         build_partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
         # This index finds the escalations of a policy that is deleted or changed.
         build_partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
@@ -161,7 +161,9 @@ class PendingEscalation(Base):
 
     __tablename__ = "pending_escalations"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = build_cascading_foreign_key(
+        "alerts", primary_key=True, autoincrement=False
+    )
     #: Status of the alert at the time of the request. A different status cancels the escalation.
     status: Mapped[str] = mapped_column(String(16))
     #: User who requested the escalation. There is no foreign key, because rows exist only for
@@ -171,14 +173,14 @@ class PendingEscalation(Base):
     due_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class EscalationPage(WithId):
+class EscalationPage(BaseWithId):
     """A page that a step sent to a user or channel, or a manual page to a user."""
 
     __tablename__ = "escalation_pages"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", index=True)
+    alert_id: Mapped[int] = build_cascading_foreign_key("alerts", index=True)
     #: User who was paged. NULL for a channel, and for a user whose account was deleted.
-    user_id: Mapped[int | None] = set_null_key("users", index=True)
+    user_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     #: Channel that was paged. NULL for a user. There is no foreign key, because the channel may be
     #: deleted.
     channel_id: Mapped[int | None] = mapped_column(BigId)
@@ -198,7 +200,7 @@ class EscalationPage(WithId):
     #: Result of the page, a `domain.paging.notifications.states.PageState`. NULL until it is known.
     outcome: Mapped[str | None] = mapped_column(String(16))
     #: User who requested a manual page, or 0 for the command line. NULL for pages from steps. There
-    #: is no foreign key, because the id of a deleted account is kept.
+    #: is no foreign key, because the ID of a deleted account is kept.
     asked_by_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

@@ -13,15 +13,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Seconds, WithId, build_cascade_key, build_partial_index
+from models.base import (
+    BaseWithId,
+    DurationInSeconds,
+    build_cascading_foreign_key,
+    build_partial_index,
+)
 
 
-class Heartbeat(WithId):
+class Heartbeat(BaseWithId):
     """A URL that a job requests after each run, and the state of the job."""
 
     __tablename__ = "heartbeats"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: Keyed hash of the secret part of the URL, for lookups.
@@ -31,11 +36,11 @@ class Heartbeat(WithId):
     previous_key_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     previous_key_expires_at: Mapped[datetime | None]
     #: Interval of a simple schedule. NULL for a cron schedule.
-    every: Mapped[timedelta | None] = mapped_column("every_seconds", Seconds)
+    every: Mapped[timedelta | None] = mapped_column("every_seconds", DurationInSeconds)
     cron: Mapped[str | None] = mapped_column(String(100))
     #: Time zone of a cron schedule.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
-    grace: Mapped[timedelta] = mapped_column("grace_seconds", Seconds)
+    grace: Mapped[timedelta] = mapped_column("grace_seconds", DurationInSeconds)
     #: Severity of the heartbeat's alerts, by name.
     severity: Mapped[str] = mapped_column(String(16))
     environment: Mapped[str | None] = mapped_column(String(255))
@@ -65,22 +70,23 @@ class Heartbeat(WithId):
     __table_args__ = (
         Index("ix_heartbeats_project_id_id", "project_id", "id"),
         build_partial_index("ix_heartbeats_due_ms", "due_ms", where="due_ms IS NOT NULL"),
-        # SQLite would reuse the id of a deleted heartbeat, which would then get its alerts.
+        # SQLite would reuse the ID of a deleted heartbeat, and the new heartbeat would receive the
+        # old heartbeat's alerts.
         {"sqlite_autoincrement": True},
     )
 
 
-class HeartbeatPing(WithId):
+class HeartbeatPing(BaseWithId):
     """A request to the URL of a heartbeat."""
 
     __tablename__ = "heartbeat_pings"
 
-    heartbeat_id: Mapped[int] = build_cascade_key("heartbeats")
+    heartbeat_id: Mapped[int] = build_cascading_foreign_key("heartbeats")
     created_at: Mapped[datetime]
     #: Kind: start, success, fail or log.
     kind: Mapped[str] = mapped_column(String(8))
     exit_status: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Id of the run, if the sender provided one.
+    #: ID of the run, if the sender provided one.
     rid: Mapped[str | None] = mapped_column(String(36))
     #: Duration in milliseconds of the run that this ping ended, if the run sent a start ping.
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)

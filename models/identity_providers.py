@@ -5,11 +5,11 @@ from datetime import datetime
 from sqlalchemy import JSON, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, build_cascade_key, build_partial_index
+from models.base import Base, BaseWithId, build_cascading_foreign_key, build_partial_index
 
 
-class IdentityProvider(WithId):
-    """An OpenID Connect provider or GitHub."""
+class IdentityProvider(BaseWithId):
+    """An identity provider that users can sign in with: an OpenID Connect provider or GitHub."""
 
     __tablename__ = "identity_providers"
 
@@ -26,7 +26,7 @@ class IdentityProvider(WithId):
     scopes: Mapped[str] = mapped_column(Text)
     active: Mapped[bool]
     creates_accounts: Mapped[bool]
-    #: Email domains whose users get new accounts. Empty if all domains are allowed.
+    #: Email domains for which new accounts are created. Empty if all domains are allowed.
     email_domains: Mapped[list[str]] = mapped_column(JSON)
     vouches_for_email: Mapped[bool]
     trusts_second_factor: Mapped[bool]
@@ -37,15 +37,15 @@ class IdentityProvider(WithId):
     created_at: Mapped[datetime]
 
 
-class Identity(WithId):
+class Identity(BaseWithId):
     """A provider account that can be used to sign in to an account of this service."""
 
     __tablename__ = "identities"
 
-    provider_id: Mapped[int] = build_cascade_key("identity_providers")
-    #: Claim `sub`, or GitHub's user id, which stays the same when names and addresses change.
+    provider_id: Mapped[int] = build_cascading_foreign_key("identity_providers")
+    #: The `sub` claim, or GitHub's user ID, which stays the same when names and addresses change.
     subject: Mapped[str] = mapped_column(String(255))
-    user_id: Mapped[int] = build_cascade_key("users")
+    user_id: Mapped[int] = build_cascading_foreign_key("users")
     #: Name and email address that the provider last sent.
     name: Mapped[str] = mapped_column(String(255), default="")
     email: Mapped[str] = mapped_column(String(255), default="")
@@ -69,14 +69,14 @@ class Identity(WithId):
 
 
 class IdentityRole(Base):
-    """A role in a group that a user has because of a group at the provider."""
+    """A group role that a user received because of a group at the identity provider."""
 
     __tablename__ = "identity_roles"
 
-    identity_id: Mapped[int] = build_cascade_key(
+    identity_id: Mapped[int] = build_cascading_foreign_key(
         "identities", primary_key=True, autoincrement=False
     )
-    group_id: Mapped[int] = build_cascade_key(
+    group_id: Mapped[int] = build_cascading_foreign_key(
         "groups", primary_key=True, autoincrement=False, index=True
     )
     #: Role that was assigned by the provider. If the member's current role differs, a user has

@@ -1,4 +1,4 @@
-"""Incidents, their linked alerts and timeline, and the rules that open them."""
+"""Incidents with their linked alerts and timelines, and the rules that open incidents."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, build_cascade_key, set_null_key
+from models.base import Base, BaseWithId, build_cascading_foreign_key, build_set_null_foreign_key
 
 
 class IncidentCounter(Base):
@@ -24,16 +24,18 @@ class IncidentCounter(Base):
 
     __tablename__ = "incident_counters"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class IncidentRule(WithId):
+class IncidentRule(BaseWithId):
     """A rule that opens an incident for matching alerts of a project."""
 
     __tablename__ = "incident_rules"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -51,35 +53,37 @@ class IncidentRule(WithId):
     __table_args__ = (UniqueConstraint("project_id", "name"),)
 
 
-class IncidentRuleResponder(WithId):
+class IncidentRuleResponder(BaseWithId):
     """A user or on-call schedule that a rule assigns to the incidents that it opens."""
 
     __tablename__ = "incident_rule_responders"
 
-    rule_id: Mapped[int] = build_cascade_key("incident_rules", index=True)
-    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
+    rule_id: Mapped[int] = build_cascading_foreign_key("incident_rules", index=True)
+    user_id: Mapped[int | None] = build_cascading_foreign_key("users", index=True)
     #: On-call schedule to assign. Both this column and the user are NULL if the schedule was
     #: deleted.
-    schedule_id: Mapped[int | None] = set_null_key("on_call_schedules", index=True)
+    schedule_id: Mapped[int | None] = build_set_null_foreign_key("on_call_schedules", index=True)
 
 
-class IncidentWaiting(Base):
+class PendingIncidentAlert(Base):
     """A muted alert that opens an incident once no silence or maintenance window matches it."""
 
     __tablename__ = "incident_waiting"
 
-    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
-    project_id: Mapped[int] = build_cascade_key("projects")
+    alert_id: Mapped[int] = build_cascading_foreign_key(
+        "alerts", primary_key=True, autoincrement=False
+    )
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
 
     __table_args__ = (Index("ix_incident_waiting_project_id_alert_id", "project_id", "alert_id"),)
 
 
-class Incident(WithId):
+class Incident(BaseWithId):
     """A problem that users work on, with the alerts that report it."""
 
     __tablename__ = "incidents"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     title: Mapped[str] = mapped_column(String(255))
@@ -93,8 +97,8 @@ class Incident(WithId):
     #: True if the open alerts of the incident do not page while the incident is acknowledged.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Rule that opened the incident. NULL if a user opened it, or if the rule was deleted.
-    rule_id: Mapped[int | None] = set_null_key("incident_rules")
-    author_id: Mapped[int | None] = set_null_key("users", index=True)
+    rule_id: Mapped[int | None] = build_set_null_foreign_key("incident_rules")
+    author_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     #: Name of the author, which is kept when the account is deleted. Empty for rules and commands.
     author_name: Mapped[str] = mapped_column(String(255))
     #: Number of linked alerts.
@@ -120,8 +124,10 @@ class IncidentAlert(Base):
 
     __tablename__ = "incident_alerts"
 
-    incident_id: Mapped[int] = build_cascade_key("incidents", primary_key=True, autoincrement=False)
-    alert_id: Mapped[int] = build_cascade_key(
+    incident_id: Mapped[int] = build_cascading_foreign_key(
+        "incidents", primary_key=True, autoincrement=False
+    )
+    alert_id: Mapped[int] = build_cascading_foreign_key(
         "alerts", primary_key=True, autoincrement=False, index=True
     )
 
@@ -131,9 +137,11 @@ class IncidentFingerprint(Base):
 
     __tablename__ = "incident_fingerprints"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-    incident_id: Mapped[int] = build_cascade_key("incidents", index=True)
+    incident_id: Mapped[int] = build_cascading_foreign_key("incidents", index=True)
 
 
 class IncidentAssignee(Base):
@@ -141,19 +149,21 @@ class IncidentAssignee(Base):
 
     __tablename__ = "incident_assignees"
 
-    incident_id: Mapped[int] = build_cascade_key("incidents", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = build_cascade_key(
+    incident_id: Mapped[int] = build_cascading_foreign_key(
+        "incidents", primary_key=True, autoincrement=False
+    )
+    user_id: Mapped[int] = build_cascading_foreign_key(
         "users", primary_key=True, autoincrement=False, index=True
     )
 
 
-class IncidentNote(WithId):
+class IncidentNote(BaseWithId):
     """An entry in an incident's timeline: a user's comment, or a change to the incident."""
 
     __tablename__ = "incident_notes"
 
-    incident_id: Mapped[int] = build_cascade_key("incidents")
-    user_id: Mapped[int | None] = set_null_key("users", index=True)
+    incident_id: Mapped[int] = build_cascading_foreign_key("incidents")
+    user_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     #: Name of the user, which is kept when the account is deleted. Empty for rules and commands.
     user_name: Mapped[str] = mapped_column(String(255))
     #: Value of `domain.incidents.types.EntryKind`.

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, build_cascade_key
+from models.base import Base, BaseWithId, build_cascading_foreign_key
 
 
 class InstanceSetting(Base):
@@ -18,8 +18,8 @@ class InstanceSetting(Base):
     updated_at: Mapped[datetime]
 
 
-class SelfMonitorCheck(WithId):
-    """A check of the removed self-monitor; this release does not use the table.
+class SelfMonitorCheck(BaseWithId):
+    """A check of the removed self-monitor. This release does not use the table.
 
     Hosts with an earlier release still read and write the table during a rolling upgrade. A later
     release removes the table and this class.
@@ -35,12 +35,12 @@ class SelfMonitorCheck(WithId):
     switch_problem: Mapped[str | None] = mapped_column(Text)
 
 
-class IdempotentRequest(WithId):
+class IdempotentRequest(BaseWithId):
     """A request that is carried out only once, even if it is sent several times."""
 
     __tablename__ = "idempotent_requests"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: SHA-256 of the caller and the idempotency key.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     #: Keyed hash of the method, URL and body.
@@ -51,7 +51,7 @@ class IdempotentRequest(WithId):
     claimed_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Installation(WithId):
+class Installation(BaseWithId):
     """The installation, as a single row that a migration creates."""
 
     __tablename__ = "installation"
@@ -76,11 +76,11 @@ class Host(Base):
 
 
 class SecretKeyUse(Base):
-    """The use of a secret key with this database, without the key itself."""
+    """The fingerprint of a secret key that was used with this database, and the times of use."""
 
     __tablename__ = "secret_key_uses"
 
-    #: Fingerprint, which is derived one-way from the key.
+    #: Fingerprint, which is derived from the key with a one-way function.
     fingerprint: Mapped[str] = mapped_column(String(32), primary_key=True)
     first_used_at: Mapped[datetime]
     last_used_at: Mapped[datetime]
@@ -119,7 +119,7 @@ class WebServer(Base):
     seen_at: Mapped[datetime]
 
 
-class UnreachableTime(WithId):
+class UnreachableTime(BaseWithId):
     """A period in which no web server received requests."""
 
     __tablename__ = "unreachable_times"

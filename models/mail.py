@@ -7,15 +7,15 @@ from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
-    NamespaceOwned,
-    WithId,
-    build_cascade_key,
+    BaseWithId,
+    NamespaceOwnedMixin,
+    build_cascading_foreign_key,
     build_one_owner_constraint,
     build_partial_index,
 )
 
 
-class Mail(WithId):
+class Mail(BaseWithId):
     """An email to one recipient, which the worker sends."""
 
     __tablename__ = "mails"
@@ -45,26 +45,26 @@ class Mail(WithId):
     __table_args__ = (build_partial_index("ix_mails_in_clear", "id", where="text <> ''"),)
 
 
-class AssignmentNotice(WithId):
+class AssignmentNotice(BaseWithId):
     """A pending notice to a user about an assignment to an alert or incident."""
 
     __tablename__ = "assignment_notices"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: Alert or incident. Exactly one of the two columns is set.
-    alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
-    incident_id: Mapped[int | None] = build_cascade_key("incidents", index=True)
+    alert_id: Mapped[int | None] = build_cascading_foreign_key("alerts", index=True)
+    incident_id: Mapped[int | None] = build_cascading_foreign_key("incidents", index=True)
     #: Name of the user who made the assignment. Empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
 
 
-class KnownGaps(NamespaceOwned, WithId):
-    """The paging gaps of a project or group about which maintainers were notified."""
+class KnownGaps(NamespaceOwnedMixin, BaseWithId):
+    """The paging gaps about which the maintainers of a project or group were notified."""
 
     __tablename__ = "known_gaps"
 
-    #: Size of each gap by key (`domain.paging.escalations.gaps`).
+    #: Size of each gap by key (`domain.paging.escalations.paging_gaps`).
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)
 
     __table_args__ = (

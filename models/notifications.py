@@ -1,4 +1,4 @@
-"""Contacts of users, notification channels, and the pages that are sent to them."""
+"""Users' contacts, notification channels, and the pages that are sent to contacts and channels."""
 
 from datetime import datetime
 from typing import Any
@@ -15,17 +15,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, build_cascade_key, build_partial_index
+from models.base import Base, BaseWithId, BigId, build_cascading_foreign_key, build_partial_index
 
 
-class Contact(WithId):
+class Contact(BaseWithId):
     """An address for messages to a user, project or group, and its delivery status."""
 
     __tablename__ = "contacts"
 
-    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
-    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
-    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
+    user_id: Mapped[int | None] = build_cascading_foreign_key("users", index=True)
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects", index=True)
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups", index=True)
     #: Type: email, apprise or device.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
@@ -74,21 +74,21 @@ class Contact(WithId):
         build_partial_index(
             "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
-        # Escalation policies refer to channels by id, so ids must not be reused.
+        # Escalation policies refer to channels by ID, so IDs must not be reused.
         {"sqlite_autoincrement": True},
     )
 
 
-class ContactRule(WithId):
-    """A rule that selects the alerts about which a contact is notified, and the delay.
+class ContactRule(BaseWithId):
+    """A rule that selects the alerts that a contact receives, and sets a delay for them.
 
     For users without rules, all messages are sent to all contacts immediately.
     """
 
     __tablename__ = "contact_rules"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
-    contact_id: Mapped[int] = build_cascade_key("contacts", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
+    contact_id: Mapped[int] = build_cascading_foreign_key("contacts", index=True)
     #: Value of `domain.paging.notifications.rules.AlertSelection`: all, critical or other.
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
@@ -98,13 +98,13 @@ class ContactRule(WithId):
     created_at: Mapped[datetime]
 
 
-class PageRecipient(WithId):
+class PageRecipient(BaseWithId):
     """A user or channel that is paged, and the time of the next message."""
 
     __tablename__ = "page_recipients"
 
-    user_id: Mapped[int | None] = build_cascade_key("users", unique=True)
-    contact_id: Mapped[int | None] = build_cascade_key("contacts", unique=True)
+    user_id: Mapped[int | None] = build_cascading_foreign_key("users", unique=True)
+    contact_id: Mapped[int | None] = build_cascading_foreign_key("contacts", unique=True)
     #: Time at which the queued pages are sent. NULL if no page is queued.
     due_at: Mapped[datetime | None]
     #: Times of the last message about firing alerts, and of the last message of any kind.
@@ -129,41 +129,41 @@ class PageRecipient(WithId):
     )
 
 
-class PageBatch(WithId):
+class PageBatch(BaseWithId):
     """Pages that were sent to a recipient together, as one message to each contact."""
 
     __tablename__ = "page_batches"
 
-    recipient_id: Mapped[int] = build_cascade_key("page_recipients")
+    recipient_id: Mapped[int] = build_cascading_foreign_key("page_recipients")
     created_at: Mapped[datetime] = mapped_column(index=True)
 
     __table_args__ = (Index("ix_page_batches_recipient_id_id", "recipient_id", "id"),)
 
 
-class Page(WithId):
+class Page(BaseWithId):
     """A notification about an alert or incident for one recipient."""
 
     __tablename__ = "pages"
 
     #: Unique key of the page. A second page with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
-    recipient_id: Mapped[int] = build_cascade_key("page_recipients")
+    recipient_id: Mapped[int] = build_cascading_foreign_key("page_recipients")
     #: Alert or incident. Exactly one of the two columns is set.
-    alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
-    incident_id: Mapped[int | None] = build_cascade_key("incidents")
+    alert_id: Mapped[int | None] = build_cascading_foreign_key("alerts", index=True)
+    incident_id: Mapped[int | None] = build_cascading_foreign_key("incidents")
     #: Kind: `firing`, or `follow_up` for a later change to the alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     #: Batch of the page. NULL until the page is added to a batch.
-    batch_id: Mapped[int | None] = build_cascade_key("page_batches", index=True)
+    batch_id: Mapped[int | None] = build_cascading_foreign_key("page_batches", index=True)
     #: Time at which the page was canceled.
     withdrawn_at: Mapped[datetime | None]
     #: Reason why the page is held back. For a page in a batch, the reason why unsent messages omit
     #: the page.
     held_by: Mapped[str | None] = mapped_column(Text)
-    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL if there is no
+    #: Result: `accepted` by a contact, or `failed` for all contacts so far. NULL if there is no
     #: result yet.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
@@ -183,16 +183,16 @@ class Page(WithId):
     )
 
 
-class PageMessage(WithId):
+class PageMessage(BaseWithId):
     """A message to one contact: pages, a notice, a confirmation code, or a test message."""
 
     __tablename__ = "page_messages"
 
-    contact_id: Mapped[int] = build_cascade_key("contacts")
+    contact_id: Mapped[int] = build_cascading_foreign_key("contacts")
     #: Kind: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
     #: Batch of pages in the message. NULL for other kinds of messages.
-    batch_id: Mapped[int | None] = build_cascade_key("page_batches", index=True)
+    batch_id: Mapped[int | None] = build_cascading_foreign_key("page_batches", index=True)
     created_at: Mapped[datetime]
     #: Time until which a notification rule delays the message. NULL if it is not delayed.
     due_at: Mapped[datetime | None]
@@ -205,7 +205,7 @@ class PageMessage(WithId):
     #: True if the result of a started attempt is unknown, for example because the worker was
     #: killed.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Id of the first message in the attempt with an unknown result. Messages of the same attempt
+    #: ID of the first message in the attempt with an unknown result. Messages of the same attempt
     #: are sent again together. NULL if all attempts are known to have failed.
     attempt_id: Mapped[int | None] = mapped_column(BigId)
     last_error: Mapped[str | None] = mapped_column(Text)
@@ -243,7 +243,7 @@ class PageTotal(Base):
     count: Mapped[int] = mapped_column(BigId, default=0)
 
 
-class PushKey(WithId):
+class PushKey(BaseWithId):
     """The instance's key pair that signs requests to browsers' push services (VAPID)."""
 
     __tablename__ = "push_keys"

@@ -19,14 +19,14 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from models.base import (
     Base,
+    BaseWithId,
     BigId,
     UTCDateTimeOrNever,
-    WithId,
-    build_cascade_key,
+    build_cascading_foreign_key,
     build_partial_index,
-    set_null_key,
+    build_set_null_foreign_key,
 )
-from models.folding import build_folded_column, sync_folded_column
+from models.case_folding import build_folded_column, sync_folded_column
 
 
 class ServiceAccount(Base):
@@ -34,10 +34,10 @@ class ServiceAccount(Base):
 
     __tablename__ = "service_accounts"
 
-    application_id: Mapped[int] = build_cascade_key(
+    application_id: Mapped[int] = build_cascading_foreign_key(
         "applications", primary_key=True, autoincrement=False
     )
-    user_id: Mapped[int] = build_cascade_key("users", unique=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", unique=True)
 
 
 class Application(Base):
@@ -47,7 +47,7 @@ class Application(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     uid: Mapped[str] = mapped_column(String(64), unique=True)
-    owner_id: Mapped[int] = build_cascade_key("users", index=True)
+    owner_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Redirect URIs exactly as registered.
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
@@ -102,12 +102,12 @@ class Application(Base):
 sync_folded_column(Application.name, Application.name_key)
 
 
-class ApplicationSecret(WithId):
+class ApplicationSecret(BaseWithId):
     """A valid client secret. Only its keyed hash is stored."""
 
     __tablename__ = "application_secrets"
 
-    application_id: Mapped[int] = build_cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascading_foreign_key("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     #: Expiry of the secret, set when a newer secret is issued. Both secrets are valid until it
@@ -118,17 +118,17 @@ class ApplicationSecret(WithId):
     keyed_at: Mapped[datetime | None]
 
 
-class Authorization(WithId):
+class Authorization(BaseWithId):
     """A grant by a user: its authorization code, and the family of tokens issued from it.
 
-    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE.
-    The tokens of the grant can be revoked by this row's id.
+    The code (RFC 6749 section 4.1.2) is in the row itself, so that redeeming it takes a single
+    UPDATE. The tokens of the grant can be revoked by this row's ID.
     """
 
     __tablename__ = "authorizations"
 
-    application_id: Mapped[int] = build_cascade_key("applications")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    application_id: Mapped[int] = build_cascading_foreign_key("applications")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: S256 code challenge (RFC 7636), or NULL.
@@ -144,7 +144,7 @@ class Authorization(WithId):
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: Authentication methods of the user, separated by spaces, which are OpenID Connect's amr.
     methods: Mapped[str | None] = mapped_column(String(64))
-    #: Id of the sign-in for the application, which is OpenID Connect's sid.
+    #: ID of the sign-in for the application, which is OpenID Connect's sid.
     sid: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
@@ -162,15 +162,15 @@ class Authorization(WithId):
     )
 
 
-class BackchannelSession(WithId):
-    """A sign-in to an application, which must be notified when the sign-in ends."""
+class BackchannelSession(BaseWithId):
+    """A sign-in to an application that must be notified when the sign-in ends."""
 
     __tablename__ = "backchannel_sessions"
 
-    application_id: Mapped[int] = build_cascade_key("applications")
+    application_id: Mapped[int] = build_cascading_foreign_key("applications")
     #: Sign-in at this service. NULL once the sign-in has ended.
-    sign_in_id: Mapped[int | None] = set_null_key("sign_ins", index=True)
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    sign_in_id: Mapped[int | None] = build_set_null_foreign_key("sign_ins", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
     #: Time of the next notification attempt if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
@@ -182,13 +182,13 @@ class BackchannelSession(WithId):
     )
 
 
-class Consent(WithId):
+class Consent(BaseWithId):
     """The scopes that a user has approved for an application."""
 
     __tablename__ = "consents"
 
-    user_id: Mapped[int] = build_cascade_key("users")
-    application_id: Mapped[int] = build_cascade_key("applications")
+    user_id: Mapped[int] = build_cascading_foreign_key("users")
+    application_id: Mapped[int] = build_cascading_foreign_key("applications")
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -199,15 +199,15 @@ class Consent(WithId):
     )
 
 
-class AccessToken(WithId):
-    """An access token and the refresh token issued with it (RFC 6749 section 1.4, 1.5)."""
+class AccessToken(BaseWithId):
+    """An access token and the refresh token issued with it (RFC 6749 sections 1.4 and 1.5)."""
 
     __tablename__ = "access_tokens"
 
     #: Grant from which this pair of tokens was issued.
-    authorization_id: Mapped[int | None] = build_cascade_key("authorizations", index=True)
-    application_id: Mapped[int | None] = build_cascade_key("applications")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    authorization_id: Mapped[int | None] = build_cascading_foreign_key("authorizations", index=True)
+    application_id: Mapped[int | None] = build_cascading_foreign_key("applications")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -233,8 +233,8 @@ class AccessToken(WithId):
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        # Tokens that are not revoked are counted with this index. Applications with refresh tokens
-        # have few of them.
+        # This index is used to count tokens that are not revoked. Applications with refresh tokens
+        # have few such tokens.
         Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
         # This index finds the users of an application who have no grant.
         build_partial_index(
@@ -248,12 +248,12 @@ class AccessToken(WithId):
     )
 
 
-class PersonalAccessToken(WithId):
-    """A token for scripts that belongs to a user, or to the bot of a project or group."""
+class PersonalAccessToken(BaseWithId):
+    """An access token for scripts, owned by a user or by the bot of a project or group."""
 
     __tablename__ = "personal_access_tokens"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -264,13 +264,13 @@ class PersonalAccessToken(WithId):
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text, default="")
-    #: Id of the first token in a chain of rotations.
+    #: ID of the first token in a chain of rotations.
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     #: Time at which the keyed hash was renewed. NULL if it dates from the creation of the token.
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = build_folded_column()
     #: Grant of the application that created the token. The token ends with the grant.
-    authorization_id: Mapped[int | None] = build_cascade_key("authorizations", index=True)
+    authorization_id: Mapped[int | None] = build_cascading_foreign_key("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: True if the token keeps administrator access because it is older than the `admin_mode` scope.
@@ -288,7 +288,7 @@ class PersonalAccessToken(WithId):
 sync_folded_column(PersonalAccessToken.name, PersonalAccessToken.name_key)
 
 
-class TokenRefusal(WithId):
+class RejectedOAuthRequest(BaseWithId):
     """A rejected request that named an application. A few requests are stored for each reason.
 
     Anyone can send such requests, since a client_id is public. A stored request does not prove that
@@ -297,8 +297,8 @@ class TokenRefusal(WithId):
 
     __tablename__ = "token_refusals"
 
-    application_id: Mapped[int] = build_cascade_key("applications")
-    #: Name of a `domain.oauth.reasons.RejectionReason`.
+    application_id: Mapped[int] = build_cascading_foreign_key("applications")
+    #: Name of a `domain.oauth.rejection_reasons.RejectionReason`.
     reason: Mapped[str] = mapped_column(String(32))
     #: The `grant_type`, or the name of another endpoint, such as the authorization endpoint.
     request: Mapped[str] = mapped_column(String(64))
@@ -319,12 +319,12 @@ class TokenRefusal(WithId):
     )
 
 
-class DeviceAuthorization(WithId):
+class DeviceAuthorization(BaseWithId):
     """A device authorization request, which is kept until its code is redeemed or pruned."""
 
     __tablename__ = "device_authorizations"
 
-    application_id: Mapped[int] = build_cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascading_foreign_key("applications", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     device_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -337,7 +337,7 @@ class DeviceAuthorization(WithId):
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: User who opened the request. Only this user can approve or deny it.
-    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
+    user_id: Mapped[int | None] = build_cascading_foreign_key("users", index=True)
     #: Time at which the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
@@ -345,13 +345,13 @@ class DeviceAuthorization(WithId):
     redeemed_at: Mapped[datetime | None]
 
 
-class PushedRequest(WithId):
+class PushedRequest(BaseWithId):
     """A pushed authorization request, to which a request_uri refers (RFC 9126)."""
 
     __tablename__ = "pushed_requests"
 
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    application_id: Mapped[int] = build_cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascading_foreign_key("applications", index=True)
     parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -367,8 +367,12 @@ class SeenProof(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class SigningKey(WithId):
-    """An RSA key pair, published from before its first signature until its signatures expire."""
+class SigningKey(BaseWithId):
+    """An RSA key pair for signatures.
+
+    The public key is published before the key is first used, and stays published until all
+    signatures of the key have expired.
+    """
 
     __tablename__ = "signing_keys"
 

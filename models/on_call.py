@@ -20,23 +20,23 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
     Base,
+    BaseWithId,
     BigId,
-    NamespaceOwned,
-    WithId,
-    build_cascade_key,
+    NamespaceOwnedMixin,
+    build_cascading_foreign_key,
     build_one_owner_constraint,
     build_partial_index,
-    set_null_key,
+    build_set_null_foreign_key,
 )
-from models.folding import build_folded_column, sync_folded_column
+from models.case_folding import build_folded_column, sync_folded_column
 
 
-class OnCallSchedule(NamespaceOwned, WithId):
+class OnCallSchedule(NamespaceOwnedMixin, BaseWithId):
     """An on-call schedule of a project, or of a group for all its projects."""
 
     __tablename__ = "on_call_schedules"
-    # SQLite must not reuse the id of a deleted schedule, since escalation steps refer to schedules
-    # by id.
+    # Escalation steps refer to schedules by ID, so SQLite must not reuse the ID of a deleted
+    # schedule.
     __table_args__ = (
         UniqueConstraint("project_id", "name_key"),
         Index("uq_on_call_schedules_group_id_name_key", "group_id", "name_key", unique=True),
@@ -55,15 +55,15 @@ class OnCallSchedule(NamespaceOwned, WithId):
 sync_folded_column(OnCallSchedule.name, OnCallSchedule.name_key)
 
 
-class OnCallRotation(WithId):
-    """A version of a rotation; each change ends the current version and creates a new version.
+class OnCallRotation(BaseWithId):
+    """A version of a rotation. Each change ends the current version and creates a new version.
 
-    Past shifts are therefore still computed from the versions that applied in the past.
+    Past shifts are computed from the versions that applied at the time.
     """
 
     __tablename__ = "on_call_rotations"
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
     #: Layer of the rotation. The highest layer with a user on call takes precedence.
     layer: Mapped[int] = mapped_column(SmallInteger)
@@ -91,62 +91,62 @@ class OnCallTurn(Base):
 
     __tablename__ = "on_call_turns"
 
-    rotation_id: Mapped[int] = build_cascade_key("on_call_rotations", primary_key=True)
+    rotation_id: Mapped[int] = build_cascading_foreign_key("on_call_rotations", primary_key=True)
     position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
 
 
-class OnCallOverride(WithId):
+class OnCallOverride(BaseWithId):
     """A period in which a user is on call in place of, or in addition to, other users."""
 
     __tablename__ = "on_call_overrides"
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: User whose shifts are replaced. NULL if the override replaces all users or is additional.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
     #: True if all other users stay on call.
     in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = set_null_key("users", index=True)
+    created_by: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_overrides_schedule_id_ends_at", "schedule_id", "ends_at"),)
 
 
-class OnCallSwap(WithId):
+class OnCallSwap(BaseWithId):
     """An exchange of shifts between two users."""
 
     __tablename__ = "on_call_swaps"
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
-    other_user_id: Mapped[int] = build_cascade_key("users", index=True)
+    other_user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     #: End of the shift that ends later.
     over_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = set_null_key("users", index=True)
+    created_by: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
 
 
-class OnCallSwapRequest(WithId):
+class OnCallSwapRequest(BaseWithId):
     """A user's request to swap shifts, which the other user accepts or declines."""
 
     __tablename__ = "on_call_swap_requests"
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
     #: Time on call during the period in seconds, as calculated when the swap was requested.
     seconds: Mapped[int]
-    other_user_id: Mapped[int] = build_cascade_key("users", index=True)
+    other_user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     other_seconds: Mapped[int]
@@ -162,7 +162,7 @@ class OnCallSwapRequest(WithId):
     )
 
 
-class OnCallEligibility(WithId):
+class OnCallEligibility(BaseWithId):
     """A period in which a user of a schedule was observed to be eligible for on-call duty.
 
     A single period with the same start and end means that the user was never eligible.
@@ -170,22 +170,22 @@ class OnCallEligibility(WithId):
 
     __tablename__ = "on_call_eligibilities"
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules", index=True)
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: Start of the period. NULL if the user was already eligible at the first observation.
     since: Mapped[datetime | None]
     #: End of the period, which may be the expiry of a role. NULL if the period has no end.
     until: Mapped[datetime | None] = mapped_column(index=True)
 
 
-class OnCallFeed(WithId):
+class OnCallFeed(BaseWithId):
     """The secret URL of a calendar that a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
     #: Schedule of the calendar. NULL for a calendar of the user's own shifts in all schedules.
-    schedule_id: Mapped[int | None] = build_cascade_key("on_call_schedules")
-    user_id: Mapped[int] = build_cascade_key("users")
+    schedule_id: Mapped[int | None] = build_cascading_foreign_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascading_foreign_key("users")
     #: Keyed SHA-256 of the token in the URL.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]

@@ -5,10 +5,10 @@ from datetime import date, datetime
 from sqlalchemy import CheckConstraint, Date, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import WithId, build_cascade_key
+from models.base import BaseWithId, build_cascading_foreign_key
 
 
-class OnCallImportedCalendar(WithId):
+class OnCallImportedCalendar(BaseWithId):
     """A calendar with the absences of a user, or with the holidays of a schedule."""
 
     __tablename__ = "on_call_imported_calendars"
@@ -16,8 +16,8 @@ class OnCallImportedCalendar(WithId):
         CheckConstraint("(user_id IS NULL) <> (schedule_id IS NULL)", name="one_owner"),
     )
 
-    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
-    schedule_id: Mapped[int | None] = build_cascade_key("on_call_schedules", index=True)
+    user_id: Mapped[int | None] = build_cascading_foreign_key("users", index=True)
+    schedule_id: Mapped[int | None] = build_cascading_foreign_key("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
     #: URL encrypted with SECRET_KEY, because it gives access to the calendar. NULL for a file.
     url_ciphertext: Mapped[str | None] = mapped_column(Text)
@@ -41,14 +41,16 @@ class OnCallImportedCalendar(WithId):
     next_refresh_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
-class OnCallAbsence(WithId):
+class OnCallAbsence(BaseWithId):
     """A period in which a user is absent."""
 
     __tablename__ = "on_call_absences"
 
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     #: Calendar that contains the absence. NULL if the user entered the absence.
-    calendar_id: Mapped[int | None] = build_cascade_key("on_call_imported_calendars", index=True)
+    calendar_id: Mapped[int | None] = build_cascading_foreign_key(
+        "on_call_imported_calendars", index=True
+    )
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
     #: True if the local times stay the same after the user changes the time zone.
@@ -58,29 +60,29 @@ class OnCallAbsence(WithId):
     created_at: Mapped[datetime]
 
 
-class OnCallHoliday(WithId):
+class OnCallHoliday(BaseWithId):
     """A holiday in a calendar of a schedule."""
 
     __tablename__ = "on_call_holidays"
 
-    calendar_id: Mapped[int] = build_cascade_key("on_call_imported_calendars", index=True)
+    calendar_id: Mapped[int] = build_cascading_foreign_key("on_call_imported_calendars", index=True)
     first_day: Mapped[date] = mapped_column(Date)
     last_day: Mapped[date] = mapped_column(Date)
     name: Mapped[str] = mapped_column(String(200))
 
 
-class OnCallConflictNotice(WithId):
-    """A conflict between a shift and an absence, for which notices were sent."""
+class OnCallConflictNotice(BaseWithId):
+    """A record that notices were sent about a conflict between a shift and an absence."""
 
     __tablename__ = "on_call_conflict_notices"
     #: Constraint that prevents two workers from storing the same conflict, so that each notice is
     #: sent once.
     __table_args__ = (UniqueConstraint("schedule_id", "user_id", "starts_at"),)
 
-    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
-    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascading_foreign_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascading_foreign_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
     noticed_at: Mapped[datetime]
-    #: Time of the reminder a day before the conflict. NULL before that.
+    #: Time at which the reminder was sent, a day before the conflict. NULL until then.
     reminded_at: Mapped[datetime | None]

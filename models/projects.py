@@ -19,16 +19,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId, build_cascade_key, build_partial_index
-from models.folding import build_folded_column, sync_folded_column
+from models.base import BaseWithId, BigId, build_cascading_foreign_key, build_partial_index
+from models.case_folding import build_folded_column, sync_folded_column
 
 
-class Group(WithId):
-    """A namespace. `acme/shops` is the group `shops` inside `acme`."""
+class Group(BaseWithId):
+    """A group of projects and subgroups, or a user's personal namespace.
+
+    For example, `acme/shops` is the group `shops` inside the group `acme`.
+    """
 
     __tablename__ = "groups"
 
-    parent_id: Mapped[int | None] = build_cascade_key("groups", index=True)
+    parent_id: Mapped[int | None] = build_cascading_foreign_key("groups", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Full path, unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
@@ -69,12 +72,12 @@ def _build_access_level() -> Mapped[str]:
     return mapped_column(String(16), default="enabled", server_default="enabled")
 
 
-class Project(WithId):
-    """A project, which contains alerts."""
+class Project(BaseWithId):
+    """A project in a group, with its visibility and the access levels of its features."""
 
     __tablename__ = "projects"
 
-    group_id: Mapped[int] = build_cascade_key("groups")
+    group_id: Mapped[int] = build_cascading_foreign_key("groups")
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, and the project's own segment.
     path: Mapped[str] = mapped_column(String(1024))
@@ -105,7 +108,7 @@ class Project(WithId):
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
         Index("uq_projects_path_key", path_key, unique=True),
-        # These indexes serve the projects of a group in the order of its page, and the group's
+        # These indexes are used to list a group's projects in page order, and to filter them by
         # visibility.
         Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
         Index("ix_projects_group_id_visibility", "group_id", "visibility"),
@@ -117,16 +120,16 @@ sync_folded_column(Project.path, Project.path_key)
 sync_folded_column(Project.name, Project.name_key)
 
 
-class FormerPath(WithId):
-    """A previous path of a group or project, which is reserved. Its URLs still work."""
+class FormerPath(BaseWithId):
+    """A reserved previous path of a group or project. URLs with this path still work."""
 
     __tablename__ = "former_paths"
 
     path: Mapped[str] = mapped_column(String(1024))
     #: Folded path, which receivers look up.
     path_key: Mapped[str] = mapped_column(Text)
-    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
-    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups", index=True)
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (
@@ -135,14 +138,14 @@ class FormerPath(WithId):
     )
 
 
-class Member(WithId):
+class Member(BaseWithId):
     """A user's direct role in a group, including its subgroups and projects, or in a project."""
 
     __tablename__ = "members"
 
-    user_id: Mapped[int] = build_cascade_key("users")
-    group_id: Mapped[int | None] = build_cascade_key("groups")
-    project_id: Mapped[int | None] = build_cascade_key("projects")
+    user_id: Mapped[int] = build_cascading_foreign_key("users")
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups")
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects")
     #: Role as a number, from Guest 10 to Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
@@ -157,8 +160,8 @@ class Member(WithId):
         UniqueConstraint("user_id", "group_id"),
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
-        # Only roles with an expiry: with all rows, the planner would scan the whole index for
-        # active roles.
+        # This partial index contains only roles with an expiry date. With all rows, the planner
+        # would scan the whole index for active roles.
         build_partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
         # These indexes list the members of a group or project in order.
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
@@ -166,13 +169,13 @@ class Member(WithId):
     )
 
 
-class ProjectShare(WithId):
+class ProjectShare(BaseWithId):
     """A group whose members are also members of a project, up to a maximum role."""
 
     __tablename__ = "project_shares"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
-    group_id: Mapped[int] = build_cascade_key("groups", index=True)
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
+    group_id: Mapped[int] = build_cascading_foreign_key("groups", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     #: First day (in UTC) on which the share no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
@@ -181,7 +184,7 @@ class ProjectShare(WithId):
     __table_args__ = (UniqueConstraint("project_id", "group_id"),)
 
 
-class MemberRole(WithId):
+class MemberRole(BaseWithId):
     """A custom role of the instance or of a group: a base role and additional permissions."""
 
     __tablename__ = "member_roles"
@@ -204,16 +207,16 @@ class MemberRole(WithId):
 sync_folded_column(MemberRole.name, MemberRole.name_key)
 
 
-class Invitation(WithId):
-    """A role that is offered to the owner of an email address, until the owner accepts it."""
+class Invitation(BaseWithId):
+    """A pending offer of a role to the owner of an email address."""
 
     __tablename__ = "invitations"
 
-    group_id: Mapped[int | None] = build_cascade_key("groups")
-    project_id: Mapped[int | None] = build_cascade_key("projects")
+    group_id: Mapped[int | None] = build_cascading_foreign_key("groups")
+    project_id: Mapped[int | None] = build_cascading_foreign_key("projects")
     email: Mapped[str] = mapped_column(String(255))
     #: User who sent the invitation. It is valid only while this user can assign the role.
-    invited_by: Mapped[int] = build_cascade_key("users", index=True)
+    invited_by: Mapped[int] = build_cascading_foreign_key("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: First day (in UTC) on which the role of the membership no longer applies.

@@ -10,15 +10,15 @@ from datetime import datetime
 from sqlalchemy import JSON, BigInteger, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import WithId, build_cascade_key
+from models.base import BaseWithId, build_cascading_foreign_key
 
 
-class RegistryKey(WithId):
+class RegistryKey(BaseWithId):
     """A key pair that signs tokens for the registry, with its certificate."""
 
     __tablename__ = "registry_keys"
 
-    #: Key id in libtrust's format: twelve groups of four characters.
+    #: Key ID in libtrust's format: twelve groups of four characters.
     kid: Mapped[str] = mapped_column(String(64), unique=True)
     #: Self-signed certificate in PEM format.
     certificate: Mapped[str] = mapped_column(Text)
@@ -30,12 +30,12 @@ class RegistryKey(WithId):
     signs_from: Mapped[datetime]
 
 
-class RegistryRepository(WithId):
+class RegistryRepository(BaseWithId):
     """An image repository of a project."""
 
     __tablename__ = "registry_repositories"
 
-    project_id: Mapped[int] = build_cascade_key("projects")
+    project_id: Mapped[int] = build_cascading_foreign_key("projects")
     #: Full name in the registry, in lowercase, such as `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
@@ -47,12 +47,12 @@ class RegistryRepository(WithId):
     __table_args__ = (Index(None, "project_id", "id"),)
 
 
-class RegistryManifest(WithId):
+class RegistryManifest(BaseWithId):
     """A manifest in a repository. The row is kept for a while after the deletion."""
 
     __tablename__ = "registry_manifests"
 
-    repository_id: Mapped[int] = build_cascade_key("registry_repositories")
+    repository_id: Mapped[int] = build_cascading_foreign_key("registry_repositories")
     digest: Mapped[str] = mapped_column(String(255))
     media_type: Mapped[str | None] = mapped_column(String(255))
     #: Total size of the configuration and the layers in bytes. None if the registry does not report
@@ -67,12 +67,12 @@ class RegistryManifest(WithId):
     __table_args__ = (UniqueConstraint(repository_id, digest),)
 
 
-class RegistryTag(WithId):
+class RegistryTag(BaseWithId):
     """A tag in a repository. The row is kept for a while after the removal."""
 
     __tablename__ = "registry_tags"
 
-    repository_id: Mapped[int] = build_cascade_key("registry_repositories")
+    repository_id: Mapped[int] = build_cascading_foreign_key("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
     #: Digest of the last pushed manifest. None if only the tag's removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
@@ -84,12 +84,12 @@ class RegistryTag(WithId):
     __table_args__ = (UniqueConstraint(repository_id, name),)
 
 
-class RegistryRemoval(WithId):
+class RegistryRemoval(BaseWithId):
     """Tags, or a whole repository, that the worker has to delete from the registry."""
 
     __tablename__ = "registry_removals"
 
-    repository_id: Mapped[int] = build_cascade_key("registry_repositories", index=True)
+    repository_id: Mapped[int] = build_cascading_foreign_key("registry_repositories", index=True)
     #: Rule that selects the tags. None for the whole repository.
     rule: Mapped[dict[str, str | int] | None] = mapped_column(JSON)
     requested_at: Mapped[datetime]

@@ -8,15 +8,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
     Base,
-    NamespaceOwned,
-    WithId,
-    build_cascade_key,
+    BaseWithId,
+    NamespaceOwnedMixin,
+    build_cascading_foreign_key,
     build_one_owner_constraint,
-    set_null_key,
+    build_set_null_foreign_key,
 )
 
 
-class Silence(NamespaceOwned, WithId):
+class Silence(NamespaceOwnedMixin, BaseWithId):
     """A period in which alerts with certain labels or fields do not page anyone."""
 
     __tablename__ = "silences"
@@ -28,9 +28,9 @@ class Silence(NamespaceOwned, WithId):
     ends_at: Mapped[datetime]
     created_at: Mapped[datetime]
     #: User who created the silence. NULL if it was created on the command line.
-    created_by_id: Mapped[int | None] = set_null_key("users", index=True)
+    created_by_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
     #: User who ended the silence early.
-    ended_by_id: Mapped[int | None] = set_null_key("users", index=True)
+    ended_by_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
 
     __table_args__ = (
         Index("ix_silences_project_id_id", "project_id", "id"),
@@ -40,7 +40,7 @@ class Silence(NamespaceOwned, WithId):
     )
 
 
-class MaintenanceWindow(NamespaceOwned, WithId):
+class MaintenanceWindow(NamespaceOwnedMixin, BaseWithId):
     """A single or recurring period in which alerts do not page anyone."""
 
     __tablename__ = "maintenance_windows"
@@ -61,7 +61,7 @@ class MaintenanceWindow(NamespaceOwned, WithId):
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     #: User who created the window. NULL if it was created on the command line.
-    created_by_id: Mapped[int | None] = set_null_key("users", index=True)
+    created_by_id: Mapped[int | None] = build_set_null_foreign_key("users", index=True)
 
     __table_args__ = (
         Index("ix_maintenance_windows_project_id_id", "project_id", "id"),
@@ -76,7 +76,9 @@ class FlapSetting(Base):
 
     __tablename__ = "flap_settings"
 
-    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascading_foreign_key(
+        "projects", primary_key=True, autoincrement=False
+    )
     is_on: Mapped[bool]
     #: Number of openings above which an alert is flapping.
     openings: Mapped[int]

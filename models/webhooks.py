@@ -1,4 +1,4 @@
-"""Outgoing webhooks of projects, their delivery log, and incident changes to send."""
+"""Outgoing webhooks of projects, their delivery log, and queued incident changes."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId, build_cascade_key, build_partial_index
+from models.base import BaseWithId, BigId, build_cascading_foreign_key, build_partial_index
 from models.destination import Destination
 
 _IS_WAITING = "state = 'waiting'"
@@ -17,7 +17,7 @@ class WebhookEndpoint(Destination):
 
     __tablename__ = "webhook_endpoints"
 
-    project_id: Mapped[int] = build_cascade_key("projects", index=True)
+    project_id: Mapped[int] = build_cascading_foreign_key("projects", index=True)
     #: Sorted names of the events that the endpoint receives.
     events: Mapped[list[str]] = mapped_column(JSON)
     #: Conditions for alert events, in the format of `domain.alerts.matching.conditions`.
@@ -28,11 +28,12 @@ class WebhookEndpoint(Destination):
     #: endpoint is paused.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
-    # SQLite would reuse the id of a deleted endpoint, which would then get its deliveries.
+    # SQLite would reuse the ID of a deleted endpoint, and the new endpoint would receive the old
+    # endpoint's deliveries.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
-class WebhookDelivery(WithId):
+class WebhookDelivery(BaseWithId):
     """A queued message to an endpoint, or the result of its delivery.
 
     There are no foreign keys, so that deleting an endpoint with a long log is fast.
@@ -42,7 +43,7 @@ class WebhookDelivery(WithId):
 
     endpoint_id: Mapped[int] = mapped_column(BigId)
     project_id: Mapped[int] = mapped_column(BigId, index=True)
-    #: Random id, which is the same for each attempt, so that receivers can drop duplicates.
+    #: Random ID, which is the same for each attempt, so that receivers can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(40))
     event: Mapped[str] = mapped_column(String(40))
     #: Key of deliveries that an endpoint receives in order. NULL if the order does not matter.
@@ -76,7 +77,7 @@ class WebhookDelivery(WithId):
     )
 
 
-class WebhookIncidentChange(WithId):
+class WebhookIncidentChange(BaseWithId):
     """A change to an incident that has to be sent to the webhooks of its project.
 
     A trigger adds the row in the transaction of the change (migration 0051). There are no foreign

@@ -32,7 +32,7 @@ from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate_to_newest
 from web.http.flask_app import SynchronousFlask
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 KINDS = ("sqlite", "postgres")
 #: Folders whose files run on one database, half of them on each. Tests marked `both_databases` run

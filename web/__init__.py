@@ -1,4 +1,4 @@
 """Flask infrastructure such as settings, errors, transactions, access and logs.
 
-It contains no product rules.
+This package contains no product rules.
 """

@@ -1,4 +1,4 @@
-"""Files in the instance directory."""
+"""Creates the instance directory and private files."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ created_files: set[Path] = set()
 
 
 def make_instance_directory(path: Path) -> None:
-    """Create the directory if it is missing, readable only by its owner."""
+    """Create the directory with access only for its owner, unless it exists."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -19,7 +19,7 @@ def read_or_create_file(path: Path, make_text: Callable[[], str]) -> str:
     """Return the text of a private file, which the first caller creates.
 
     The text is written to a temporary file that is then linked to the path. If several processes
-    run concurrently, only one creates the file, and none reads a partial file.
+    run concurrently, only one process creates the file, and no process reads a partial file.
     """
     if not path.exists():
         _write_new_file(path, make_text())

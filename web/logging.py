@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 from web.standard_streams import set_dropped_lines_description
 
 #: Standard attributes of records. All other attributes come from `extra` and are logged.
@@ -54,12 +54,12 @@ def mask_secrets(text: str) -> str:
 class JsonFormatter(logging.Formatter):
     """Formatter that writes a record as one JSON object."""
 
-    #: Function that returns the id of the current request, or an empty string. Processes that serve
+    #: Function that returns the ID of the current request, or an empty string. Processes that serve
     #: requests set it. Other processes do not load Flask.
     find_request_id: Callable[[], str] = str
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line without a newline."""
+        """Return the record as a line of JSON without a newline."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname,
@@ -91,7 +91,7 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and the lines of a traceback."""
+        """Return the record as a line of text, followed by the lines of its traceback."""
         given = "".join(
             f" {name}={value}"
             for name, value in _collect_extra_fields(record).items()
@@ -127,20 +127,23 @@ def build_logging_configuration(settings: Settings) -> dict[str, Any]:
             # Debug messages of gunicorn contain requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
             "alembic": {"level": "WARNING"},
-            # SQLAlchemy silences only its own pool classes, so `CountedPool` is silenced here.
+            # SQLAlchemy silences only its own pool classes, so `InstrumentedPool` is silenced here.
             "web.database.engine": {"level": "WARNING"},
         },
     }
 
 
 def skip_unused_record_fields() -> None:
-    """Disable the collection of caller, thread and process, as the logging HOWTO recommends."""
+    """Disable the collection of caller, thread and process information.
+
+    The logging HOWTO recommends this.
+    """
     logging._srcfile = None  # noqa: SLF001 - documented
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def configure_logging(settings: Settings) -> None:
-    """Configure the logging of this process."""
+    """Send the log lines of this process to standard error, as JSON or text."""
     skip_unused_record_fields()
     logging.config.dictConfig(build_logging_configuration(settings))
     formatter = JsonFormatter() if uses_json_log(settings) else TextFormatter()
@@ -148,7 +151,7 @@ def configure_logging(settings: Settings) -> None:
 
 
 def _format_dropped_lines(formatter: logging.Formatter, count: int) -> str:
-    """Return the line that reports how many lines were dropped before it."""
+    """Return the log line that reports the number of dropped lines."""
     return formatter.format(
         logging.makeLogRecord(
             {

@@ -32,7 +32,7 @@ def measure_proportional_bytes(pid: int) -> int:
 
 
 def freeze_loaded_objects() -> None:
-    """Exempt existing objects from garbage collection, and all objects at exit.
+    """Exempt existing objects from garbage collection, and skip the collection at exit.
 
     This function also turns on the collector, which is off while a process loads.
 

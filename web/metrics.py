@@ -73,7 +73,7 @@ _GRANT_TYPES = frozenset(GRANTS_BY_TYPE)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStreamMetrics:
-    """The state of an audit log destination."""
+    """Backlog, failures and dropped events of an audit log destination."""
 
     id: int
     backlog: int
@@ -126,7 +126,10 @@ def disable_counters() -> None:
 
 
 def count_http_request(*, method: str, route: str, status: int, seconds: float) -> None:
-    """Count an HTTP request; `route` is its URL rule."""
+    """Count an HTTP request by method, route and status, and record its duration.
+
+    `route` is the URL rule of the request.
+    """
     if not _CounterSwitch.is_on:
         return
     requests, durations = _get_request_counters(
@@ -149,14 +152,14 @@ def count_alerts(outcome: str, count: int) -> None:
         _ALERTS.labels(outcome).inc(count)
 
 
-def count_token(grant_type: str, outcome: str) -> None:
-    """Count a token request."""
+def count_token_request(grant_type: str, outcome: str) -> None:
+    """Count a token request by grant type and outcome."""
     if _CounterSwitch.is_on:
         _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
 def count_git_transfer(service: str, outcome: str) -> None:
-    """Count a completed Git request."""
+    """Count a completed Git request by service and outcome."""
     if _CounterSwitch.is_on:
         _TRANSFERS.labels(service, outcome).inc()
 
@@ -186,7 +189,7 @@ def count_dropped_log_lines(count: int) -> None:
         _DROPPED_LOG_LINES.labels("unread").inc(count)
 
 
-def count_last_connection_taken() -> None:
+def record_pool_exhaustion() -> None:
     """Record that a pool has handed out its last database connection."""
     if _CounterSwitch.is_on:
         _POOL_EVENTS.labels("last_connection_taken").inc()
@@ -200,7 +203,7 @@ def count_pool_timeout() -> None:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A value that is computed for each scrape."""
+    """A metric value that is computed for each scrape."""
 
     name: str
     words: str
@@ -216,7 +219,7 @@ def render_metrics(
 ) -> bytes:
     """Return all metrics in Prometheus's text format.
 
-    The destinations of the audit log and most gauges come from the database.
+    The states of audit log destinations and most gauges are read from the database.
     """
     registry = CollectorRegistry()
     try:
@@ -239,7 +242,7 @@ class _GaugeCollector(Collector):
     gauges: Sequence[Gauge]
 
     def collect(self) -> Iterator[Metric]:
-        """Return the gauges."""
+        """Return the gauges as Prometheus metrics."""
         for each in self.gauges:
             gauge = GaugeMetricFamily(each.name, each.words, labels=list(each.labels))
             gauge.add_metric(list(each.labels.values()), each.value)
@@ -278,7 +281,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
 
 @dataclass(frozen=True)
 class _AuditStreamCollector(Collector):
-    """A collector of metrics about audit log destinations, by id."""
+    """A collector of metrics about audit log destinations, by ID."""
 
     streams: Sequence[AuditStreamMetrics]
 

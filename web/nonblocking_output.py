@@ -4,17 +4,19 @@ O_NONBLOCK on a descriptor would affect all programs that share it, such as the 
 and other processes of the service. `poll` does not help, because two processes can see the same
 free space in a pipe, and one of them would wait.
 
-| standard error is | a write that does not wait | where that is not possible |
-|---|---|---|
-| a pipe | opened again (`/proc/self/fd`) with O_NONBLOCK | of another user: pwritev2(2) |
-| a terminal or another device | opened again with O_NONBLOCK | never |
-| a socket (systemd's journal) | send(2) with MSG_DONTWAIT | |
-| a file | write(2), unless the last one took long | |
-| anything else, a pipe on macOS | never | |
+The kind of the descriptor determines the method:
 
-Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. Longer lines are
-truncated if the pipe fills up. Each process therefore locks the pipe (flock(2)) while it writes.
-Longer lines exclude all other writers, and the lock is kept until the rest of the line is written.
+- A pipe is opened again (`/proc/self/fd`) with O_NONBLOCK. If that is not possible, pwritev2(2) is
+  used.
+- A terminal or another device is opened again with O_NONBLOCK. If that is not possible, it cannot
+  be written to without blocking.
+- Data is sent to a socket (systemd's journal) by send(2) with MSG_DONTWAIT.
+- Data is written to a file by write(2), unless the last write was slow.
+- Anything else, and a pipe on macOS, cannot be written to without blocking.
+
+Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. If the pipe fills up,
+only a part of a longer line may be written. Each process therefore locks the pipe (flock(2)) while
+it writes. For a longer line, the lock excludes all other writers until the whole line is written.
 """
 
 import fcntl
@@ -42,7 +44,7 @@ def get_unpatched_function(module: str, name: str) -> Any:
     return monkey.get_original(module, name) if monkey else getattr(import_module(module), name)
 
 
-class Output:
+class OutputDescriptor:
     """A file descriptor in blocking mode. A write blocks until the reader makes room."""
 
     def __init__(self, descriptor: int) -> None:
@@ -57,7 +59,7 @@ class Output:
         raise BlockingIOError
 
     def write_text(self, text: bytes) -> int:
-        """Write everything, and wait if necessary; return the number of bytes written."""
+        """Write all of the text, waiting if necessary, and return the number of bytes written."""
         left = memoryview(text)
         while left:
             try:
@@ -72,7 +74,7 @@ class Output:
         """Close additional descriptors that were opened."""
 
 
-class _ReopenedDevice(Output):
+class _ReopenedDevice(OutputDescriptor):
     """A device that is opened again, so that O_NONBLOCK affects only this process."""
 
     def __init__(self, descriptor: int) -> None:
@@ -116,11 +118,11 @@ class _Pipe(_ReopenedDevice):
             fcntl.flock(self._own, fcntl.LOCK_UN)
 
 
-class _ForeignPipe(Output):
+class _ForeignPipe(OutputDescriptor):
     """Pipe that another user opened, such as a supervisor before it switches users.
 
-    Linux before 6.4 rejects the flag RWF_NOWAIT for pipes. The line is then left to the thread of
-    `UnblockedStream`.
+    Linux before 6.4 rejects the RWF_NOWAIT flag for pipes. The thread of `NonBlockingStream` then
+    writes the line.
     """
 
     def write_without_waiting(self, text: bytes) -> int:
@@ -129,7 +131,7 @@ class _ForeignPipe(Output):
         raise BlockingIOError
 
 
-class _Socket(Output):
+class _Socket(OutputDescriptor):
     """Socket to which a line of up to about 30 KB is sent completely or not at all."""
 
     def __init__(self, descriptor: int) -> None:
@@ -144,7 +146,7 @@ class _Socket(Output):
         self._socket.close()
 
 
-class _File(Output):
+class _File(OutputDescriptor):
     """A file. The system buffers its lines in memory unless the disk is slow."""
 
     def __init__(self, descriptor: int) -> None:
@@ -163,7 +165,7 @@ class _File(Output):
 
 
 #: Classes for non-blocking writes, by kind of descriptor and in order of preference.
-_OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
+_OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[OutputDescriptor], ...]], ...] = (
     (S_ISREG, (_File,)),
     (S_ISFIFO, (_Pipe, _ForeignPipe)),
     (S_ISSOCK, (_Socket,)),
@@ -171,11 +173,11 @@ _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], .
 )
 
 
-def open_output(descriptor: int) -> Output:
+def open_output(descriptor: int) -> OutputDescriptor:
     """Return the output for a descriptor.
 
-    If the descriptor cannot be written to without waiting, all lines are left to the thread of
-    `UnblockedStream`.
+    If the descriptor cannot be written to without waiting, the thread of `NonBlockingStream` writes
+    all lines.
     """
     mode = os.fstat(descriptor).st_mode
     for way in (way for is_kind, ways in _OUTPUT_CLASSES if is_kind(mode) for way in ways):
@@ -183,4 +185,4 @@ def open_output(descriptor: int) -> Output:
             return way(descriptor)
         except OSError:  # not permitted, no /proc, no reader, or too many open files
             continue
-    return Output(descriptor)
+    return OutputDescriptor(descriptor)

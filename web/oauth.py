@@ -4,7 +4,8 @@ An application may send an authorization request by POST (OpenID Connect Core se
 its own origin. The browser then omits the session cookie, so the signed-in user is unknown. The
 request is redirected to a GET, which includes the cookie and grants nothing without the user.
 
-If a request needs a new sign-in, the URL to return to contains the sealed time of its first visit.
+If a request needs a new sign-in, the return URL contains the time at which the browser first opened
+the request. The time is sealed, so that the user cannot change it.
 """
 
 import codecs
@@ -30,8 +31,8 @@ from domain.access.scopes import ADMIN_MODE
 from domain.accounts.sign_in import actions as sign_in_actions
 from domain.accounts.sign_in.sessions import RequestSource
 from domain.audit.events import EventSource
-from domain.oauth.applications.refusals import add_skipped_counts, store_rejected_request
-from domain.oauth.consent.approvals import Approval
+from domain.oauth.applications.rejected_requests import add_skipped_counts, store_rejected_request
+from domain.oauth.consent.approvals import Approver
 from domain.oauth.consent.pushed_requests import REQUEST_URI_PREFIX
 from domain.oauth.context import NewRejectedRequest, OAuthContext
 from domain.oauth.device_authorizations import release_device_requests
@@ -44,13 +45,17 @@ from domain.oauth.protocol import (
     format_error_description,
 )
 from web.access.decorators import get_current_user, has_recent_sign_in
-from web.access.return_urls import STORED_REQUEST_PARAMETER, find_stored_address, shorten_address
+from web.access.return_urls import (
+    STORED_REQUEST_PARAMETER,
+    find_stored_return_url,
+    shorten_return_url,
+)
 from web.extensions import db
-from web.http.audit_events import build_event_source
+from web.http.audit_event_source import build_event_source
 from web.http.error_formats import add_explanation
 from web.http.json_responses import build_json_response
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.sealed_values import BrokenSealError, seal_value, unseal_text
 from web.services import get_current_time, get_oauth_policy, get_services
 from web.settings.policies import oauth as policies
 
@@ -62,8 +67,8 @@ _MAX_EXCERPT_LENGTH = 60
 def parse_json_parameters(body: bytes) -> dict[str, list[str]]:
     """Return the parameters in a JSON object of strings.
 
-    A null is the same as a missing parameter. Raise InvalidRequestError if the body is not such an
-    object.
+    A null is the same as a missing parameter. Raise InvalidRequestError if the body is not a JSON
+    object, or contains a value that is neither a string nor null.
     """
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequestError(
@@ -82,11 +87,11 @@ def parse_json_parameters(body: bytes) -> dict[str, list[str]]:
             raise InvalidRequestError(
                 f"The parameter {_format_excerpt(name)} is given more than once."
             )
-        found[name] = [] if value is None else [_check_is_string(name, value)]
+        found[name] = [] if value is None else [_check_valid_string(name, value)]
     return found
 
 
-def _check_is_string(name: str, value: object) -> str:
+def _check_valid_string(name: str, value: object) -> str:
     if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
         return value
     raise InvalidRequestError(f"The parameter {_format_excerpt(name)} must be a string.")
@@ -100,10 +105,10 @@ def _reject_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def build_approval() -> Approval:
-    """Return the approval of the signed-in user for everything that they can grant."""
+def build_approval() -> Approver:
+    """Return the signed-in user's approval of everything that the user can grant."""
     user = get_current_user()
-    return Approval(
+    return Approver(
         user_id=user.id,
         auth_time=user.auth_time,
         sign_in_id=user.sign_in_id,
@@ -113,8 +118,8 @@ def build_approval() -> Approval:
     )
 
 
-def build_submitted_approval() -> Approval:
-    """Return the approval of a submitted page, on which administrators may select `admin_mode`."""
+def build_submitted_approval() -> Approver:
+    """Return the approval in a submitted form, where administrators may select `admin_mode`."""
     approval = build_approval()
     has_ticked = ADMIN_MODE in request.form
     return replace(approval, may_administer=approval.may_administer and has_ticked)
@@ -193,8 +198,8 @@ def _store_or_count_rejection(
     kind = (new_rejected_request.application_id, new_rejected_request.reason.name)
     if sampler.should_store(kind, now=context.now, per_minute=_MAX_ROWS_PER_MINUTE):
         row_id = store_rejected_request(new_rejected_request, context=context)
-        add_skipped_counts(sampler.assign_counting_row(kind, row_id), context=context)
-    add_skipped_counts(sampler.take_due_counts(now=context.now), context=context)
+        add_skipped_counts(sampler.set_counter_row(kind, row_id), context=context)
+    add_skipped_counts(sampler.pop_due_counts(now=context.now), context=context)
 
 
 def read_form_request() -> ProtocolRequest:
@@ -225,9 +230,10 @@ def read_form_request() -> ProtocolRequest:
 
 
 def check_parameters_utf8(encoded: bytes) -> None:
-    """Check that the parameters of a query or form are UTF-8. Raise InvalidRequestError if not.
+    """Check that the parameters of a query or form are UTF-8.
 
-    A parameter with another encoding could not be returned to the application unchanged.
+    A parameter with another encoding could not be returned to the application unchanged. Raise
+    InvalidRequestError for such a parameter.
     """
     if b"%" not in encoded and encoded.isascii():
         return
@@ -265,7 +271,7 @@ def _read_url_parameters() -> Mapping[str, Sequence[str]]:
 
 
 def _read_stored_parameters(handle: str) -> Mapping[str, Sequence[str]]:
-    address = find_stored_address(handle)
+    address = find_stored_return_url(handle)
     if address is None:
         raise InvalidRequestError(
             "The authorization request has expired. Start again from the application."
@@ -297,7 +303,7 @@ class _VerbatimRedirect(Response):
     """
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
-        """Return the headers with Location as it was set."""
+        """Return the headers with an unchanged Location header."""
         headers = super().get_wsgi_headers(environ)
         headers["Location"] = self.headers["Location"]
         return headers
@@ -349,7 +355,7 @@ _FIRST_VISIT_LIFETIME = timedelta(hours=1)
 class EndpointUrl:
     """A URL that is needed to configure clients."""
 
-    #: Id of the element in the page.
+    #: ID of the element in the page.
     id: str
     label: str
     url: str
@@ -380,15 +386,16 @@ def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
     """
     if any(uri.startswith(REQUEST_URI_PREFIX) for uri in parameters.get("request_uri", ())):
         parameters = {n: parameters[n] for n in ("client_id", "request_uri") if n in parameters}
-    return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
+    return shorten_return_url(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
 def build_url_after_sign_in(oauth_request: ProtocolRequest) -> str:
-    """Return the URL of this authorization request, to which a new sign-in returns.
+    """Return the URL to which the browser returns after a new sign-in.
 
-    The URL contains the time and the sign-in of the request's first visit. Both values are sealed
-    together with the request. A user who could choose them, or copy them from an earlier request,
-    would not need to sign in again.
+    The URL contains this authorization request, the time at which the browser first opened it, and
+    the sign-in at that time. The time and the sign-in are sealed together with the request. A user
+    who could choose these values, or copy them from an earlier request, would not need to sign in
+    again.
     """
     first = oauth_request.first_asked or FirstPresentation(
         at=get_current_time(), sign_in_id=_find_sign_in_id()
@@ -398,7 +405,7 @@ def build_url_after_sign_in(oauth_request: ProtocolRequest) -> str:
         [first.at.isoformat(), first.sign_in_id, digest], purpose=_FIRST_VISIT_PURPOSE
     )
     parameters = {**request.args.to_dict(flat=False), _FIRST_VISIT_PARAMETER: [sealed]}
-    return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
+    return shorten_return_url(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
 def _find_sign_in_id() -> int | None:
@@ -408,7 +415,10 @@ def _find_sign_in_id() -> int | None:
 def _unseal_first_visit(
     sealed_text: str, parameters: Mapping[str, Sequence[str]]
 ) -> FirstPresentation | None:
-    """Return the sealed value, or None if it is missing, invalid or for another request."""
+    """Return the time and the sign-in of the first visit to an authorization request.
+
+    Return None if the sealed text is missing, invalid or for another request.
+    """
     try:
         moment, sign_in_id, digest = unseal_text(
             sealed_text, purpose=_FIRST_VISIT_PURPOSE, lifetime=_FIRST_VISIT_LIFETIME

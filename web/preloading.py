@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from web.services import load_policies
 
-#: Modules that other modules, including Python's and gevent's, only import when they use them.
+#: Modules that the service, Python or gevent would import only on first use.
 _LAZY_MODULES = (
     "domain.accounts.factors.passkey_ceremonies",
     "encodings.unicode_escape",
@@ -21,7 +21,7 @@ _LAZY_MODULES = (
 _OWN_PREFIXES = ("blueprints.", "domain.", "web.")
 
 
-def preload_for_requests() -> None:
+def preload_request_modules() -> None:
     """Load modules that requests need, without opening a connection or starting a thread."""
     load_policies()
     for name in _LAZY_MODULES:

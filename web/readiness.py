@@ -8,7 +8,11 @@ from sqlalchemy.orm import Session
 
 from domain.core.secret_keys import find_missing_fingerprints
 from domain.housekeeping.clock_corrections import describe_recent_correction
-from web.database.clocks import describe_clock_lead, is_clock_lead_harmful, measure_clock_lead_ms
+from web.database.clock_offset import (
+    describe_clock_offset,
+    is_clock_offset_harmful,
+    measure_clock_offset_ms,
+)
 from web.database.schema import SchemaState, get_schema_state
 from web.extensions import db
 from web.services import get_current_time, get_services
@@ -34,7 +38,7 @@ def find_readiness_problem() -> str | None:
 
 
 def _find_write_problem() -> str | None:
-    """Return and log the problem with writes, or None."""
+    """Return and log the reason why the database rejects writes, or None if it accepts them."""
     found = get_services().write_probe.find_problem(db.engine, now=get_current_time())
     if found is not None:
         _log.warning(
@@ -68,9 +72,9 @@ def find_clock_warning() -> str | None:
     """Return a warning about a clock difference or a recently corrected clock, or None."""
     try:
         with db.engine.connect() as connection:
-            lead = measure_clock_lead_ms(connection, clock=get_services().clock)
-            if lead is not None and is_clock_lead_harmful(lead):
-                return describe_clock_lead(lead)
+            lead = measure_clock_offset_ms(connection, clock=get_services().clock)
+            if lead is not None and is_clock_offset_harmful(lead):
+                return describe_clock_offset(lead)
             with Session(connection) as session:
                 return describe_recent_correction(session=session, now=get_current_time())
     except SQLAlchemyError:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from flask import g, request
 
-from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, consume_attempt
 from domain.core.errors import ForbiddenError
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType
-from domain.oauth.presented_tokens.bearer import (
+from domain.oauth.token_authentication.bearer import (
     Bearer,
     InvalidTokenError,
-    TokenRejection,
+    TokenRejectionReason,
     get_bearer,
     record_token_use,
 )
@@ -47,8 +47,8 @@ _BOUND_TOKEN_MESSAGE = (
     f"{_CREDENTIAL_HINT}"
 )
 _MISSING_SCOPE_MESSAGE = (
-    "The access token has none of the scopes read_registry, write_registry and api. Create one "
-    "that has."
+    "The access token has none of the scopes read_registry, write_registry and api. Create a "
+    "token with one of these scopes."
 )
 ANONYMOUS_REQUESTER = Requester(viewer=Viewer(user_id=None))
 _DERIVATION_PURPOSE = "the container registry of this installation"
@@ -62,12 +62,12 @@ class RegistryUser:
     requester: Requester = field(default=ANONYMOUS_REQUESTER)
 
 
-class UnknownTokenError(InvalidRegistryCredentialsError):
+class InvalidRegistryTokenError(InvalidRegistryCredentialsError):
     """Error for a password that is not a valid access token, which counts as a failed attempt."""
 
 
 def find_basic_password() -> str | None:
-    """Return the password of Basic authentication, or None without an Authorization header.
+    """Return the password of Basic authentication, or None if there is no Authorization header.
 
     Raise InvalidRegistryCredentialsError for any other scheme and for an invalid header.
     """
@@ -115,8 +115,8 @@ def _get_bearer(token: str) -> Bearer:
             token, connection=own.connections, keyring=own.keyring, now=get_current_time()
         )
     except InvalidTokenError as error:
-        known = error.refusal in {TokenRejection.EXPIRED, TokenRejection.REVOKED}
-        raise UnknownTokenError(
+        known = error.refusal in {TokenRejectionReason.EXPIRED, TokenRejectionReason.REVOKED}
+        raise InvalidRegistryTokenError(
             f"{error} {_CREDENTIAL_HINT}" if known else _UNKNOWN_TOKEN_MESSAGE
         ) from error
 
@@ -135,7 +135,7 @@ def count_wrong_registry_token() -> None:
         attempts=limits.per_address,
         window=limits.window,
     )
-    claim_attempt(
+    consume_attempt(
         limit, session=db.session(), keyring=get_services().keyring, now=get_current_time()
     )
 
@@ -143,7 +143,7 @@ def count_wrong_registry_token() -> None:
 def _list_notification_secrets() -> tuple[str, ...]:
     """Return the accepted secrets, the first of which is for the registry's configuration.
 
-    They come from REGISTRY_NOTIFICATION_SECRETS, or else are derived from the secret keys.
+    Without REGISTRY_NOTIFICATION_SECRETS, the secrets are derived from the secret keys.
     """
     return (
         get_settings().registry_notification_secrets
@@ -156,8 +156,8 @@ def _list_notification_secrets() -> tuple[str, ...]:
 def check_notification_secret() -> None:
     """Check that the Authorization header contains an accepted secret.
 
-    The prefix `Bearer` is optional, since the registry sends the header exactly as configured.
-    Raise MissingNotificationSecretError without an accepted secret.
+    The `Bearer` prefix is optional, since the registry sends the header exactly as configured.
+    Raise MissingNotificationSecretError if no accepted secret matches.
     """
     header = request.headers.get("Authorization", "").strip()
     scheme, _, rest = header.partition(" ")
@@ -179,7 +179,7 @@ def build_full_configuration() -> RegistryConfiguration:
 
 
 def build_visible_configuration() -> RegistryConfiguration:
-    """Return the configuration for a project page, without the secret for other users.
+    """Return the configuration for a project page, with the secret only for administrators.
 
     The secret belongs to the instance. Anyone who knows it could report images of other projects.
     """
@@ -189,7 +189,7 @@ def build_visible_configuration() -> RegistryConfiguration:
 
 
 def issue_registry_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
-    """Return a token for the registry with this access."""
+    """Return a signed registry token that grants the given access to a subject."""
     policy = get_registry_policy().tokens
     return sign_token(
         access,
@@ -201,7 +201,7 @@ def issue_registry_token(access: Iterable[Mapping[str, object]], *, subject: str
 
 
 def _get_or_create_signer() -> TokenSigner:
-    """Return the signing key, which the first request creates."""
+    """Return the signing key, which is created at the first request."""
     session, keyring, moment = db.session(), get_services().keyring, get_current_time()
     if not has_signer(session=session, keyring=keyring, now=moment):
         session.rollback()  # this transaction cannot write, but the next one can

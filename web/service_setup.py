@@ -4,9 +4,9 @@ from flask import Flask
 
 from domain.core.clock import Clock
 from domain.core.keyring import Keyring
-from domain.core.rejection_sampling import RejectionSampler
+from domain.core.rejected_request_sampling import RejectedRequestSampler
 from domain.releases.usage.call_counts import CallCounter
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.engine import (
     build_engine_options,
     open_autocommit_engine,
@@ -17,7 +17,7 @@ from web.database.write_probe import WriteProbe
 from web.extensions import db
 from web.http.transactions import can_session_write, find_session_connection
 from web.services import LiveSettings, Services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def start_services(app: Flask, settings: Settings, *, clock: Clock) -> None:
@@ -40,8 +40,8 @@ def start_services(app: Flask, settings: Settings, *, clock: Clock) -> None:
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         connections=connections,
         live_settings=LiveSettings(settings, connections),
-        refusals=RejectionSampler(),
-        token_refusals=RejectionSampler(),
+        refusals=RejectedRequestSampler(),
+        token_refusals=RejectedRequestSampler(),
         calls=CallCounter(),
         write_probe=WriteProbe(),
     )

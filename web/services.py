@@ -1,4 +1,4 @@
-"""Services of an application and access to the current application's services."""
+"""Objects that views, jobs and commands of an application share, and functions that return them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,20 +18,20 @@ from sqlalchemy.orm import Session
 from domain.access.actor import Actor, LinkSigner, UnitOfWork
 from domain.core.clock import Clock
 from domain.core.keyring import Keyring
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.write_probe import WriteProbe
-from web.settings.reader import Settings, apply_stored_settings
-from web.settings.stored import STORED_SETTINGS_QUERY
+from web.settings.environment import Settings, apply_stored_settings
+from web.settings.stored_settings import STORED_SETTINGS_QUERY
 
 if TYPE_CHECKING:
-    from domain.accounts.identity_providers.relying_party import JsonDocument
+    from domain.accounts.identity_providers.provider_client import JsonDocument
     from domain.accounts.passwords import PasswordRules
     from domain.accounts.sign_in.actions import SignInLimits
     from domain.accounts.sign_up import SignUpPolicy
     from domain.alerts.formats.base import ParserSettings
     from domain.alerts.receiving.receivers import RejectionKind
     from domain.core.job_results import BackupState
-    from domain.core.rejection_sampling import RejectionSampler
+    from domain.core.rejected_request_sampling import RejectedRequestSampler
     from domain.git.program import Git
     from domain.oauth.context import OAuthPolicy
     from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
@@ -106,16 +106,16 @@ class Services:
     keyring: Keyring
     connections: AutocommitPool
     live_settings: LiveSettings
-    refusals: "RejectionSampler[RejectionKind]"
+    refusals: "RejectedRequestSampler[RejectionKind]"
     #: Sampler of rejected token requests by application and reason.
-    token_refusals: "RejectionSampler[tuple[int, str]]"
+    token_refusals: "RejectedRequestSampler[tuple[int, str]]"
     calls: "CallCounter"
     write_probe: WriteProbe
     #: Metadata documents of identity providers.
     provider_documents: "dict[str, tuple[datetime, JsonDocument | None]]" = field(
         default_factory=dict
     )
-    #: Times of the latest runs of periodic jobs that this process knows of.
+    #: Times of the latest known runs of periodic jobs.
     last_turns: dict[str, datetime] = field(default_factory=dict)
     #: Last known state of backups, under the key `state`.
     last_backup: "dict[str, BackupState]" = field(default_factory=dict)
@@ -149,7 +149,7 @@ def get_current_time() -> datetime:
 
 
 def get_settings() -> Settings:
-    """Return the current settings."""
+    """Return the current settings, including changes that administrators made at runtime."""
     return get_services().live_settings.get_current_settings()
 
 
@@ -161,7 +161,7 @@ def import_function(place: str) -> Callable[..., Any]:
     return found
 
 
-#: Names of functions that make policies from the settings.
+#: Names of functions that create policies from the settings.
 _policy_functions: list[str] = []
 
 
@@ -194,14 +194,14 @@ get_token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter(
 )
 
 
-def list_signing_keys(settings: Settings) -> list[str]:
-    """Return the keys in the order of itsdangerous, which signs with the last key."""
+def list_secret_keys(settings: Settings) -> list[str]:
+    """Return the secret keys for itsdangerous, with the signing key last."""
     return [*reversed(settings.secret_key_fallbacks), settings.secret_key]
 
 
-def create_sealer(purpose: str) -> URLSafeTimedSerializer:
-    """Return the serializer that signs values for a purpose (`web/sealing/sealer.py`)."""
-    keys = list_signing_keys(get_services().live_settings.environment_settings)
+def create_signing_serializer(purpose: str) -> URLSafeTimedSerializer:
+    """Return the serializer that signs values for a purpose (`web/sealing/sealed_values.py`)."""
+    keys = list_secret_keys(get_services().live_settings.environment_settings)
     return URLSafeTimedSerializer(keys, salt=purpose)
 
 
@@ -210,38 +210,42 @@ def get_keyring() -> Keyring:
     return get_services().keyring
 
 
-def build_signer() -> LinkSigner:
+def build_link_signer() -> LinkSigner:
     """Return the function that signs a value for a purpose."""
-    return LinkSigner(lambda value, purpose: str(create_sealer(purpose).dumps(value)))
+    return LinkSigner(lambda value, purpose: str(create_signing_serializer(purpose).dumps(value)))
 
 
 #: Names of policy types and of the functions that create them, for the unit of work of actions.
 #: Names are used instead of objects, so that a process loads only the policies that its actions
 #: use.
 _POLICIES: Mapping[str, str] = {
-    "domain.access.actor.LinkSigner": "web.services:build_signer",
-    "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",
+    "domain.access.actor.LinkSigner": "web.services:build_link_signer",
+    "domain.accounts.email_addresses.AccountMessageBuilder": (
+        "web.policies.mail:get_account_message_builder"
+    ),
     "domain.accounts.passwords.PasswordRules": "web.services:get_password_rules",
     "domain.accounts.sign_up.SignUpPolicy": "web.services:get_sign_up_policy",
     "domain.accounts.sign_in.actions.SignInLimits": "web.services:get_sign_in_limits",
     "domain.alerts.formats.base.ParserSettings": "web.services:get_parser_settings",
     "domain.alerts.storing.inbound_delivery.ReceiverContext": (
-        "web.http.receiving:build_receiver_context"
+        "web.http.receiver_context:build_receiver_context"
     ),
     "domain.paging.contacts.actions.ContactFunctions": (
         "web.policies.contacts:build_contact_functions"
     ),
-    "domain.delivery.destination_actions.ImmediateDelivery": (
-        "web.policies.outgoing:build_message_sending"
+    "domain.delivery.destination_actions.ImmediateSender": (
+        "web.policies.outgoing_messages:build_message_sender"
     ),
-    "domain.accounts.identity_providers.relying_party.ProviderAccess": (
-        "web.policies.identity_providers:build_upstream"
+    "domain.accounts.identity_providers.provider_client.ProviderHttpAccess": (
+        "web.policies.identity_providers:build_provider_access"
     ),
     "domain.core.keyring.Keyring": "web.services:get_keyring",
     "domain.oauth.context.OAuthPolicy": "web.services:get_oauth_policy",
     "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:get_token_lifetimes",
-    "domain.projects.creation.ReservedNames": "web.policies.names:get_reserved_names",
-    "domain.projects.types.RepositoryLookup": "web.policies.repositories:build_repository_reader",
+    "domain.projects.namespace_changes.ReservedNames": (
+        "web.policies.reserved_names:get_reserved_names"
+    ),
+    "domain.projects.types.RepositoryLookup": "web.policies.repositories:build_repository_lookup",
     "domain.registry.client.RegistryPolicy": "web.services:get_registry_policy",
     "domain.git.program.Git": "web.services:get_git",
 }

@@ -1,13 +1,13 @@
 """Standard output and error streams that never make the service wait for their readers.
 
 The reader of a pipe may stop, because of a stuck log shipper, a full disk or Ctrl-S on a terminal.
-A pipe holds 64 KiB. After that, each write waits, which would stop all requests of a web process. A
+Once a pipe is full (64 KiB), each write waits, which would stop all requests of a web process. A
 line is therefore written immediately if the descriptor accepts it without waiting
 (`web/nonblocking_output.py`).
 
 Otherwise the line waits in memory for a thread that writes it, and so do all lines after it, in
 order. If the memory limit is reached, further lines are dropped and counted. Once the waiting lines
-are written, one line reports how many were dropped. ADR 76 lists all states and events.
+are written, one line reports the number of dropped lines. ADR 76 lists all states and events.
 """
 
 import atexit
@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.01
 _NEWLINE = ord("\n")
 
 
-class UnblockedStream(io.TextIOBase):
+class NonBlockingStream(io.TextIOBase):
     """Text stream that writes each line immediately or leaves it to a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
@@ -75,7 +75,7 @@ class UnblockedStream(io.TextIOBase):
                 if (
                     self._is_idle
                     and not (self._is_writing or self._waiting)
-                    and self._has_reported_dropped()
+                    and self._has_reported_dropped_lines()
                 ):
                     self._write_immediately(line)
                 else:
@@ -102,15 +102,18 @@ class UnblockedStream(io.TextIOBase):
         return os.isatty(self._descriptor)
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True, because the stream accepts text."""
         return True
 
-    def _has_reported_dropped(self) -> bool:
+    def _has_reported_dropped_lines(self) -> bool:
         """Return whether all dropped lines have been reported."""
         return self._dropped == self._told
 
     def _write_immediately(self, line: bytes) -> None:
-        """Write what the descriptor accepts; queue the rest before signal handlers' lines."""
+        """Write as much of a line as possible without waiting, and queue the rest.
+
+        The rest is queued before the lines that signal handlers wrote in the meantime.
+        """
         self._is_writing, written = True, 0
         try:
             written = self._output.write_without_waiting(line)
@@ -149,7 +152,7 @@ class UnblockedStream(io.TextIOBase):
         while True:
             self._rest.acquire()
             while not self._has_become_idle():
-                self._write_next()
+                self._write_next_lines()
 
     def _has_become_idle(self) -> bool:
         """Return whether no line is waiting, in which case the next writer wakes the thread."""
@@ -157,18 +160,18 @@ class UnblockedStream(io.TextIOBase):
             if self._waiting:
                 return False
             self._waiting_bytes = 0
-        self._report_dropped(self._dropped)
+        self._report_dropped_lines(self._dropped)
         with self._taking:
             self._is_idle = not self._waiting
             return self._is_idle
 
-    def _write_next(self) -> None:
+    def _write_next_lines(self) -> None:
         """Write the next lines, as many as the system writes atomically.
 
         Other processes write to the same pipe.
         """
         piece, dropped = self._waiting.popleft()
-        self._report_dropped(dropped)
+        self._report_dropped_lines(dropped)
         while self._waiting and self._waiting[0][1] == dropped:
             if len(piece) + len(self._waiting[0][0]) > PIPE_BUF:
                 break
@@ -178,7 +181,7 @@ class UnblockedStream(io.TextIOBase):
             self._waiting_bytes -= len(piece)
             self._dropped += 0 if is_written else _count_lines(piece)
 
-    def _report_dropped(self, dropped: int) -> None:
+    def _report_dropped_lines(self, dropped: int) -> None:
         """Write a line that reports the newly dropped lines, if any."""
         if dropped > self._told:
             said = self.describe_dropped(dropped - self._told)
@@ -204,13 +207,13 @@ def _count_lines(text: bytes) -> int:
 def unblock_standard_streams() -> None:
     """Prevent this process and its children from waiting for readers of their output.
 
-    Streams that replace the original ones are left unchanged.
+    Streams that replace the original streams are left unchanged.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and stream is getattr(sys, f"__{name}__"):
             stream.flush()
-            unblocked = UnblockedStream(stream.fileno())
+            unblocked = NonBlockingStream(stream.fileno())
             atexit.register(unblocked.wait_until_written)
             setattr(sys, name, unblocked)
 
@@ -218,20 +221,20 @@ def unblock_standard_streams() -> None:
 def drain_standard_streams() -> None:
     """Wait for the last lines before this process becomes another program."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, UnblockedStream):
+        if isinstance(stream, NonBlockingStream):
             stream.wait_until_written()
 
 
 def set_dropped_lines_description(describe: Callable[[int], str]) -> None:
     """Set the function that returns the line about lines dropped from standard error."""
-    if isinstance(sys.stderr, UnblockedStream):
+    if isinstance(sys.stderr, NonBlockingStream):
         sys.stderr.describe_dropped = describe
 
 
 def get_dropped_line_count() -> int:
     """Return the number of lines that this process has dropped."""
     streams = (sys.stdout, sys.stderr)
-    return sum(each.dropped_lines for each in streams if isinstance(each, UnblockedStream))
+    return sum(each.dropped_lines for each in streams if isinstance(each, NonBlockingStream))
 
 
 def print_line(text: str) -> None:

@@ -21,7 +21,7 @@ from demo.cast import GROUP_PATH, SHOP
 from demo.folder import DemoState
 from demo.pictures import fill_path
 from demo.service import create_fresh_environment, prepare_demo, run_service
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 _ROUNDS = 15
 _PAGE_TIMEOUT_SECONDS = 30.0

@@ -26,7 +26,7 @@ from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import forms_in
 from web.database.schema import migrate_to_newest
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _ROOT = Path(__file__).parents[2]
 _OWN_PACKAGES = ("blueprints", "domain", "forms", "models", "templates", "web")

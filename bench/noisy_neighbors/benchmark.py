@@ -62,6 +62,8 @@ class NeighborOptions:
     seconds: int
     still_seconds: float
     sizes: NeighborSizes
+    #: True to run everything only once, to check that it works.
+    once: bool
     #: True if everything is measured at full size, except for the number of paged users.
     is_full: bool
 
@@ -107,7 +109,8 @@ def _measure_service(
     service: NeighborService, options: NeighborOptions, into: NeighborResults
 ) -> None:
     _print_line(service.database)
-    for _ in range(2):  # so that each web process has handled every kind of request
+    # Two runs, so that each web process has handled every kind of request.
+    for _ in range(0 if options.once else 2):
         _measure_ordinary_requests(service, 1)
     for name in options.only:
         if name == FROZEN:
@@ -123,7 +126,7 @@ def _measure(
     alone: dict[RequestKind, list[Sample]] = {work: [] for work in MEASURED_KINDS}
     beside: dict[RequestKind, list[Sample]] = {work: [] for work in MEASURED_KINDS}
     answers = ResponseCounts()
-    if name != PAGES:  # its messages would have to be sent first
+    if name != PAGES and not options.once:  # the messages of PAGES would have to be sent first
         with at_work(service):  # load what is loaded only once
             sleep(_WARM_UP_SECONDS)
     for _ in range(options.rounds):
@@ -132,7 +135,7 @@ def _measure(
             sleep(_LEAD_SECONDS)
             _append_samples(_measure_ordinary_requests(service, options.seconds), beside)
         answers.update(said)
-        sleep(_CALM_SECONDS)
+        sleep(0 if options.once else _CALM_SECONDS)
     for work in MEASURED_KINDS:
         finding = NeighborResult(
             database=service.database,
@@ -213,6 +216,7 @@ def _read_options(arguments: Sequence[str] | None) -> NeighborOptions:
         rounds=1 if given.once else given.rounds,
         seconds=1 if given.once else given.seconds,
         still_seconds=1.0 if given.once else 5.0,
+        once=given.once,
         sizes=SMALL_SIZES if given.once else replace(FULL_SIZES, people=given.people),
         is_full=not given.once
         and given.only == _MEASUREMENT_NAMES

@@ -42,7 +42,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.password_rules import QUICK
 from web.database.schema import migrate_to_newest
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
 #: Settings with raised limits, since all clients share one address and a few accounts.

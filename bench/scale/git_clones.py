@@ -36,7 +36,7 @@ from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _MIB = 1024 * 1024
 _CHECKER_COUNT = 4

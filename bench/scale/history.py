@@ -8,7 +8,7 @@ from app import create_app
 from bench.alert_lists import insert_alerts, print_progress
 from tests.support.service.live import SECRET_KEY, close_app
 from web.extensions import db
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 #: Minimum number of rows in every database.
 MIN_ROWS = 10_000

@@ -40,7 +40,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.database.schema import migrate_to_newest
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 SECRET_KEY = "of a database that is thrown away, thrown away"  # noqa: S105
 PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away

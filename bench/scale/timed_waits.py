@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from web.database.sqlite import DeadlineCursor
 from web.jobs import worker
 from web.jobs.retention import prune_database
-from web.settings.reader import load_settings
+from web.settings.environment import load_settings
 
 BUSY_WORD = "busy"
 

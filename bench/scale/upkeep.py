@@ -8,7 +8,7 @@ from flask import Flask
 
 from bench.scale.large import LargeDatabase
 from bench.scale.walk import PageWalk, WalkedRequest, collect_statements
-from domain.housekeeping.pruning import CheckedDeliveries
+from domain.housekeeping.pruning import DeliveryCheckProgress
 from web.jobs.mail import queue_due_mail
 from web.jobs.retention import (
     deactivate_idle_accounts,
@@ -18,12 +18,12 @@ from web.jobs.retention import (
     seal_audit_events,
     update_daily_counts,
 )
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Periodic jobs. Nothing in the database is due, so the measured time is the cost of every turn.
 _PERIODIC_JOBS: Mapping[str, Callable[[Settings], object]] = {
     "prune, first run of a day": prune_database,
-    "prune": partial(prune_database, checked_deliveries=CheckedDeliveries()),
+    "prune": partial(prune_database, checked_deliveries=DeliveryCheckProgress()),
     "add_up": update_daily_counts,
     "seal_audit_events": seal_audit_events,
     "silent": resolve_unreported_alerts,

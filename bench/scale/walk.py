@@ -95,7 +95,7 @@ def collect_statements() -> Iterator[list[_SentStatement]]:
     """Collect the statements that are sent to the database, with their durations."""
     found: list[_SentStatement] = []
     execute, execute_on_sqlite = psycopg.Cursor.execute, DeadlineCursor.execute
-    work = DeadlineSqliteConnection.run_measured
+    work = DeadlineSqliteConnection.run_within_limit
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         began = perf_counter()
@@ -120,7 +120,7 @@ def collect_statements() -> Iterator[list[_SentStatement]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(DeadlineCursor, "execute", note_on_sqlite)
-        patch.setattr(DeadlineSqliteConnection, "run_measured", add_time)
+        patch.setattr(DeadlineSqliteConnection, "run_within_limit", add_time)
         yield found
 
 

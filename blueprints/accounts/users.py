@@ -1,10 +1,10 @@
-"""User pages, which the API field `web_url` and the `profile` claim link to."""
+"""User pages, which the `web_url` field of the API and the `profile` claim link to."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.profiles import build_avatar_path
-from domain.projects.people import get_person
+from domain.projects.user_profiles import get_user_profile
 from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -17,6 +17,6 @@ users = PageBlueprint("users", __name__, url_prefix="/-/users")
 @sign_in_required
 def show(username: str) -> ResponseReturnValue:
     """Show a user to members of the same groups and projects."""
-    person = get_person(username, get_request_viewer(), session=db.session())
+    person = get_user_profile(username, get_request_viewer(), session=db.session())
     avatar = add_base_path(build_avatar_path(person.name or person.username, person.id))
     return render_template("users/show.html", person=person, avatar=avatar)

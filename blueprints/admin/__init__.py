@@ -4,12 +4,12 @@ from blueprints.admin.api_usage import api_usage
 from blueprints.admin.applications import applications
 from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.identity_providers import identity_providers
-from blueprints.admin.keys import keys
 from blueprints.admin.member_roles import member_roles
 from blueprints.admin.notifications import notifications
 from blueprints.admin.overview import overview
 from blueprints.admin.registry import registry
 from blueprints.admin.settings import instance_settings
+from blueprints.admin.signing_keys import keys
 from blueprints.admin.users import personal_data, users
 from web.http.endpoints import PageBlueprint
 

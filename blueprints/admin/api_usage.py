@@ -1,4 +1,4 @@
-"""The page /admin/api_usage: all API consumers that upcoming releases affect."""
+"""The /admin/api_usage page: API consumers that are affected by upcoming releases."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from domain.releases.usage.usage_reports import AffectedUsage, find_instance_usa
 from web.access.decorators import administrator_required
 from web.extensions import db
 from web.pages.list_query import LinkedPage, get_list_query, get_page_size
-from web.releases.rehearsal import get_stored_period
+from web.releases.rehearsal import build_full_usage_period
 from web.services import get_current_time, get_settings
 
 api_usage = Blueprint("api_usage", __name__, url_prefix="/api_usage")
@@ -23,8 +23,8 @@ _MAX_PAGE_NUMBER = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsedChange:
-    """An API change with the total usage by all consumers."""
+class ChangeUsage:
+    """An API change, with the number of affected consumers and calls."""
 
     change: Change
     consumers: int
@@ -39,13 +39,13 @@ def index() -> ResponseReturnValue:
     query = get_list_query("change", "search", "page")
     wanted = get_choice(query, "change", CHANGES_BY_ID, "") or None
     moment = get_current_time()
-    period = get_stored_period(get_settings(), moment)
+    period = build_full_usage_period(get_settings(), moment)
     uses = find_instance_usage(period, session=db.session(), now=moment)
     text = get_search_text(query, "search").strip()
     return render_template(
         "admin/api_usage/index.html",
         used=[
-            _build_used_change(change, some)
+            _build_change_usage(change, some)
             for change, some in groupby(uses, lambda use: use.change)
         ],
         page=_build_page(
@@ -61,9 +61,9 @@ def index() -> ResponseReturnValue:
     )
 
 
-def _build_used_change(change: Change, uses: Iterable[AffectedUsage]) -> UsedChange:
+def _build_change_usage(change: Change, uses: Iterable[AffectedUsage]) -> ChangeUsage:
     found = list(uses)
-    return UsedChange(
+    return ChangeUsage(
         change=change,
         consumers=len({(use.consumer.kind, use.consumer.id) for use in found}),
         sure_calls=sum(use.calls for use in found if use.is_sure),
@@ -95,11 +95,11 @@ def _build_page(
     size = get_page_size()
     begin = (number - 1) * size
 
-    def link(page: int) -> str:
+    def build_page_url(page: int) -> str:
         return url_for("admin.api_usage.index", change=change_id, search=text or None, page=page)
 
     return LinkedPage(
         items=tuple(uses[begin : begin + size]),
-        next_url=link(number + 1) if begin + size < len(uses) else None,
-        previous_url=link(number - 1) if number > 1 else None,
+        next_url=build_page_url(number + 1) if begin + size < len(uses) else None,
+        previous_url=build_page_url(number - 1) if number > 1 else None,
     )

@@ -1,16 +1,16 @@
-"""The page /admin/applications: instance-wide applications and users' applications."""
+"""The /admin/applications page: instance-wide applications and users' applications."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.applications import ApplicationPages
 from domain.core.database.pagination import get_choice, get_search_text
-from domain.oauth.clients.applications import get_any_application
-from domain.oauth.clients.directory import (
+from domain.oauth.clients.application_lists import (
     ApplicationFilter,
     count_applications,
     fetch_application_page,
 )
+from domain.oauth.clients.applications import get_any_application
 from domain.oauth.clients.types import ApplicationView
 from forms.applications import InstanceApplicationForm
 from web.access.decorators import administrator_required
@@ -19,7 +19,7 @@ from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 from web.services import get_current_time
 
@@ -36,7 +36,7 @@ ApplicationPages(
     form=InstanceApplicationForm,
     get=_get_application,
     is_administration=True,
-).bind_urls(applications, administrator_required)
+).register_routes(applications, administrator_required)
 
 
 @applications.get("")
@@ -49,7 +49,7 @@ def index() -> ResponseReturnValue:
         search=get_search_text(given, "search"),
     )
     found = fetch_application_page(
-        wanted, get_requested_slice(), session=db.session(), now=get_current_time()
+        wanted, get_requested_keyset_range(), session=db.session(), now=get_current_time()
     )
     return render_template(
         "admin/applications/index.html",

@@ -1,9 +1,9 @@
-"""The page /admin/audit: the audit log."""
+"""The /admin/audit page: the audit log."""
 
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from blueprints.admin.event_files import build_event_file
+from blueprints.admin.audit_export import build_audit_export
 from domain.audit.log import EventView, fetch_event_page
 from domain.core.database.pagination import KeysetPage
 from forms.audit import AuditFilterForm
@@ -18,7 +18,7 @@ from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 
 audit = PageBlueprint("audit", __name__, url_prefix="/admin/audit")
@@ -31,7 +31,7 @@ def index() -> ResponseReturnValue:
     """List the events that match the filters, newest first."""
     get_list_query(*_FILTER_PARAMETERS, *CURSOR_PARAMETERS)
     form = AuditFilterForm(get_current_user().time_zone)
-    part = get_requested_slice()
+    part = get_requested_keyset_range()
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
     return _render_page(form, fetch_event_page(form.build_filter(), part, session=db.session()))
@@ -45,7 +45,7 @@ def download(extension: str) -> ResponseReturnValue:
     form = AuditFilterForm(get_current_user().time_zone)
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
-    return build_event_file(form.build_filter(), kind=extension)
+    return build_audit_export(form.build_filter(), kind=extension)
 
 
 def _render_page(form: AuditFilterForm, event_page: KeysetPage[EventView]) -> str:

@@ -1,4 +1,4 @@
-"""The page /admin/audit_streams: destinations that receive every audit event."""
+"""The /admin/audit_streams page: destinations that receive every audit event."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -9,11 +9,11 @@ from domain.delivery.audit_streams.types import AuditStreamBody, AuditStreamChan
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from forms.webhooks import DestinationForm, SecretRotationForm
 from web.access.decorators import administrator_required
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
+from web.pages.delivery_test_notices import flash_delivery_test_result
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
-from web.pages.sent_tests import flash_sent_test_result
-from web.sealing.sealer import store_one_time_secret, take_one_time_secret
+from web.sealing.sealed_values import store_one_time_secret, take_one_time_secret
 from web.services import get_settings
 
 audit_streams = Blueprint("audit_streams", __name__, url_prefix="/audit_streams")
@@ -23,7 +23,7 @@ _SECRET_NAME = "audit stream"  # noqa: S105 - a name
 @audit_streams.get("")
 @administrator_required
 def index() -> ResponseReturnValue:
-    """List the destinations."""
+    """List the destinations of audit events."""
     get_list_query()
     found = actions.list_streams(get_unit_of_work(), DestinationQuery(per_page=MAX_STREAMS))
     return render_template("admin/audit_streams/index.html", streams=found.items)
@@ -46,7 +46,7 @@ def new() -> ResponseReturnValue:
 @audit_streams.get("/<int:stream_id>")
 @administrator_required
 def show(stream_id: int) -> ResponseReturnValue:
-    """Show a destination, with its secret if it was just created or rotated."""
+    """Show a destination, with its secret if the secret was just created or rotated."""
     return _render_show_page(stream_id)
 
 
@@ -69,7 +69,10 @@ def change_url(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/rotate_secret")
 @administrator_required
 def rotate_secret(stream_id: int) -> ResponseReturnValue:
-    """Create a new secret and show it; the old secret stays valid for the chosen time."""
+    """Create a new secret and show it.
+
+    The old secret stays valid for the chosen time.
+    """
     form = SecretRotationForm()
     made = form.run_if_valid(
         lambda: actions.rotate_secret(
@@ -86,14 +89,14 @@ def rotate_secret(stream_id: int) -> ResponseReturnValue:
 @administrator_required
 def send_test_event(stream_id: int) -> ResponseReturnValue:
     """Send a test event immediately and show the result."""
-    flash_sent_test_result(actions.send_test(get_unit_of_work(), stream_id), "test event")
+    flash_delivery_test_result(actions.send_test(get_unit_of_work(), stream_id), "test event")
     return _redirect_to_stream(stream_id)
 
 
 @audit_streams.post("/<int:stream_id>/pause")
 @administrator_required
 def pause(stream_id: int) -> ResponseReturnValue:
-    """Pause a destination."""
+    """Pause a destination, so that its events are queued until it is resumed."""
     actions.pause_stream(get_unit_of_work(), stream_id)
     flash("Destination paused. Events are queued until you resume.")
     return _redirect_to_stream(stream_id)
@@ -113,7 +116,7 @@ def resume(stream_id: int) -> ResponseReturnValue:
 def delete(stream_id: int) -> ResponseReturnValue:
     """Delete a destination and its queued events."""
     removed = actions.delete_stream(get_unit_of_work(), stream_id)
-    flash(f"Destination {removed.shown_url} deleted.")
+    flash(f"Destination {removed.redacted_url} deleted.")
     return redirect(url_for("admin.audit_streams.index"))
 
 

@@ -1,4 +1,4 @@
-"""The page /admin/identity_providers: the providers that users sign in through."""
+"""The /admin/identity_providers page: identity providers that users sign in through."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -13,7 +13,7 @@ from domain.accounts.identity_providers.types import (
 )
 from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
 from web.access.decorators import administrator_required
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 
@@ -35,15 +35,16 @@ def index() -> ResponseReturnValue:
 @identity_providers.route("/new", methods=["GET", "POST"])
 @administrator_required
 def new() -> ResponseReturnValue:
-    """Choose a kind of provider, then create a provider of that kind."""
+    """Show the kinds of providers, or create a provider of the selected kind."""
     preset = PRESETS.get(request.args.get("preset", ""))
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
     form = NewIdentityProviderForm.from_preset(preset)
+    values = form.list_field_values
     made = form.run_if_valid(
         lambda: actions.create_provider(
             get_unit_of_work(),
-            form.build_entered_body(IdentityProviderBody, **form.list_values, preset=preset.key),
+            form.build_entered_body(IdentityProviderBody, **values, preset=preset.key),
         )
     )
     if made is not None:
@@ -70,13 +71,13 @@ def show(provider_id: int) -> ResponseReturnValue:
 @identity_providers.post("/<int:provider_id>")
 @administrator_required
 def change(provider_id: int) -> ResponseReturnValue:
-    """Change an identity provider."""
+    """Change the settings of an identity provider."""
     form = IdentityProviderForm()
     changed = form.run_if_valid(
         lambda: actions.change_provider(
             get_unit_of_work(),
             provider_id,
-            form.build_entered_body(IdentityProviderChangeBody, **form.list_values),
+            form.build_entered_body(IdentityProviderChangeBody, **form.list_field_values),
         )
     )
     if changed is None:
@@ -97,7 +98,7 @@ def test_connection(provider_id: int) -> ResponseReturnValue:
 @identity_providers.post("/<int:provider_id>/delete")
 @administrator_required
 def delete(provider_id: int) -> ResponseReturnValue:
-    """Delete an identity provider."""
+    """Delete an identity provider, and sign out the users who signed in through it."""
     removed = actions.delete_provider(get_unit_of_work(), provider_id)
     flash(f"Identity provider {removed.title} deleted.")
     return redirect(url_for("admin.identity_providers.index"))

@@ -1,4 +1,4 @@
-"""The page /admin/member_roles: custom roles of the instance."""
+"""The /admin/member_roles page: custom roles of the instance."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from domain.projects.member_roles import find_all_member_roles
 from forms.members import MemberRoleForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
 
 class PermissionChoice(NamedTuple):
-    """A permission that the form offers."""
+    """A permission that the form for a custom role offers, with its title and description."""
 
     name: str
     title: str

@@ -1,17 +1,17 @@
-"""The page /admin/notifications: queued messages, and messages that could not be sent."""
+"""The /admin/notifications page: queued messages, and messages that could not be sent."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.core.database.pagination import MAX_ID
-from domain.paging.notifications.queue_state import (
+from domain.paging.notifications.message_queue_state import (
     get_queue_state,
     requeue_message,
     retry_contact_now,
 )
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.services import get_current_time
 

@@ -1,4 +1,4 @@
-"""The page /admin: the overview of the instance."""
+"""The /admin page: an overview of the instance."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,21 +6,21 @@ from itertools import pairwise
 from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.directory import count_accounts
+from domain.accounts.account_lists import count_accounts
 from domain.alerts.deliveries import (
-    DeliveryTimes,
+    DeliveryPeriodQuery,
     list_received_deliveries,
     list_recent_inbound_deliveries,
 )
-from domain.alerts.integrations.delivery_hours import count_deliveries
+from domain.alerts.integrations.delivery_counts import count_deliveries
 from domain.audit.events import EventKind
 from domain.audit.log import read_event_times
-from domain.oauth.clients.directory import count_applications
-from domain.projects.listing import count_namespaces
+from domain.oauth.clients.application_lists import count_applications
+from domain.projects.namespace_lists import count_namespaces
 from web.access.decorators import administrator_required, get_current_user
 from web.admin.instance_state import get_instance_state
 from web.extensions import db
-from web.pages.charts import add_period
+from web.pages.charts import add_period_to_url
 from web.pages.daily_charts import (
     MAX_EVENTS,
     TitledChart,
@@ -31,8 +31,8 @@ from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
-    read_query_part,
+    get_requested_keyset_range,
+    read_query_parameters,
 )
 from web.services import get_current_time
 
@@ -43,7 +43,7 @@ _MAX_DELIVERIES = 5
 @overview.get("")
 @administrator_required.with_changes(is_heavy=True)
 def index() -> ResponseReturnValue:
-    """Show problems, totals and the latest events."""
+    """Show problems, totals, charts and the latest deliveries."""
     session = db.session()
     return render_template(
         "admin/overview.html",
@@ -69,7 +69,7 @@ def _build_charts() -> Sequence[TitledChart]:
         count_deliveries([*days.values()], session=session),
         failures,
         delivery_links=[
-            add_period(list_url, "received", *pair)
+            add_period_to_url(list_url, "received", *pair)
             for pair in pairwise((*days.values(), get_current_time()))
         ],
         failure_links=[
@@ -83,10 +83,10 @@ def _build_charts() -> Sequence[TitledChart]:
 @administrator_required.with_changes(is_heavy=True)
 def list_deliveries() -> ResponseReturnValue:
     """List the deliveries of all integrations, newest first."""
-    get_list_query(*DeliveryTimes.model_fields, *CURSOR_PARAMETERS)
-    times, session = read_query_part(DeliveryTimes), db.session()
+    get_list_query(*DeliveryPeriodQuery.model_fields, *CURSOR_PARAMETERS)
+    times, session = read_query_parameters(DeliveryPeriodQuery), db.session()
     bounds = [each for each in times.period if each is not None]
-    found = list_received_deliveries(times, get_requested_slice(), session=session)
+    found = list_received_deliveries(times, get_requested_keyset_range(), session=session)
     return render_template(
         "admin/deliveries.html",
         page=build_page_links(found),

@@ -1,14 +1,14 @@
-"""The page /admin/registry: the container registry's configuration and token keys."""
+"""The /admin/registry page: the container registry's configuration and token keys."""
 
 from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import list_keys
-from forms.keys import RegistryKeyForm
+from forms.signing_keys import RegistryKeyForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.registry import build_full_configuration
 from web.services import get_current_time, get_registry_policy, get_services
@@ -19,14 +19,14 @@ registry = Blueprint("registry", __name__, url_prefix="/registry")
 @registry.get("")
 @administrator_required
 def index() -> ResponseReturnValue:
-    """Show the configuration, its secret and the keys."""
+    """Show the registry's configuration, its notification secret and its token keys."""
     return _render_page(RegistryKeyForm())
 
 
 @registry.post("/rotate")
 @administrator_required
 def rotate() -> ResponseReturnValue:
-    """Create a key, which starts signing tokens at the chosen time."""
+    """Create a key that signs tokens from the chosen time on."""
     form = RegistryKeyForm()
     if form.run_if_valid(lambda: rotate_key(get_unit_of_work(), form.requested_key)) is None:
         return _render_page(form)

@@ -1,4 +1,4 @@
-"""The page /admin/settings: all settings, and forms to change settings at run time."""
+"""The /admin/settings page: all settings, and forms to change settings at run time."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -17,13 +17,13 @@ from web.admin.settings import (
     store_setting_text,
 )
 from web.extensions import db
-from web.http.public_urls import get_current_path
-from web.http.work import get_unit_of_work
+from web.http.public_urls import get_current_path_and_query
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.releases.rehearsal import rehearse_release
 from web.services import get_current_time, get_services
-from web.settings.reader import SettingsError
-from web.settings.stored import read_stored_settings
+from web.settings.environment import SettingsError
+from web.settings.stored_settings import read_stored_settings
 
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 _RELEASE_SETTING = "release"
@@ -44,7 +44,10 @@ def index() -> ResponseReturnValue:
 @instance_settings.route("/<section>", methods=["GET", "POST"])
 @administrator_required
 def edit(section: str) -> ResponseReturnValue:
-    """Change settings in a section; only edited values are stored."""
+    """Change settings in a section.
+
+    Only edited values are stored.
+    """
     found = _get_section(section)
     form = build_settings_form(found.live_settings)
     if not form.validate_on_submit():
@@ -87,14 +90,14 @@ def _find_unconfirmed_release(text: str | None) -> Release | None:
 
 
 def _render_confirmation(section: SectionView, release: Release) -> ResponseReturnValue:
-    """Show the consumers that a release affects, and a form that confirms the change."""
+    """Show the consumers that are affected by a release, and a form that confirms the change."""
     current = get_settings_in_transaction(session=db.session())
     return render_template(
         "admin/settings/confirm_release.html",
         section=section,
         found=rehearse_release(release, current, session=db.session(), now=get_current_time()),
         keep_days=current.call_keep_days,
-        action=get_current_path(),
+        action=get_current_path_and_query(),
         sent=[
             pair
             for pair in request.form.items(multi=True)

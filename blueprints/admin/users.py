@@ -1,43 +1,49 @@
-"""The page /admin/users: account administration."""
+"""The /admin/users page: account administration."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.administration import get_account
-from domain.accounts.directory import (
+from domain.accounts.account_lists import (
     ACCOUNT_GROUPS,
     AccountCounts,
     AccountFilter,
     count_accounts,
     fetch_account_page,
 )
+from domain.accounts.administration import get_account
 from domain.accounts.email_addresses import confirm_address_as_administrator, confirm_all_addresses
 from domain.accounts.factors.second_factors import get_second_factors
 from domain.accounts.identity_providers.identities import disconnect_user, list_provider_connections
 from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.personal_data.erasure import count_applications, count_own_projects
-from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
+from domain.accounts.types import (
+    Account,
+    AccountChangeBody,
+    ErasureResult,
+    NewAccount,
+    PasswordResetBody,
+)
 from domain.core.database.pagination import get_choice, get_search_text
 from domain.core.errors import InvalidError, NotFoundError
-from domain.oauth.clients.directory import list_own_applications
+from domain.oauth.clients.application_lists import list_own_applications
 from domain.oauth.consent.authorized_applications import list_authorized_applications
-from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
+from domain.oauth.personal_tokens.token_lists import TokenFilter, count_tokens
 from domain.projects.my_projects import list_my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountChangeForm, AccountDeletionForm, AccountForm
 from web.access.decorators import administrator_required, get_current_user
-from web.admin.personal_data import build_export_response
+from web.admin.personal_data import build_personal_data_response
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     Tab,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
-from web.sealing.sealer import store_one_time_secret, take_one_time_secret
+from web.sealing.sealed_values import store_one_time_secret, take_one_time_secret
 from web.services import get_current_time, get_settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
@@ -62,7 +68,7 @@ def index() -> ResponseReturnValue:
         page=build_page_links(
             fetch_account_page(
                 wanted,
-                get_requested_slice(),
+                get_requested_keyset_range(),
                 session=db.session(),
                 base_url=get_settings().base_url,
             )
@@ -102,7 +108,7 @@ def new() -> ResponseReturnValue:
 @users.get("/<int:user_id>")
 @administrator_required
 def show(user_id: int) -> ResponseReturnValue:
-    """Show an account, with its password if it was just created or reset."""
+    """Show an account, with its password if the password was just created or reset."""
     session, moment = db.session(), get_current_time()
     page = render_template(
         "admin/users/show.html",
@@ -215,7 +221,7 @@ def activate(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/lock")
 @administrator_required
 def lock(user_id: int) -> ResponseReturnValue:
-    """Lock an account and sign it out everywhere."""
+    """Lock an account and sign its owner out everywhere."""
     user = actions.lock_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is locked and signed out everywhere.")
 
@@ -223,7 +229,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/unlock")
 @administrator_required
 def unlock(user_id: int) -> ResponseReturnValue:
-    """Unlock an account."""
+    """Unlock an account and reset its count of failed sign-in attempts."""
     user = actions.unlock_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is unlocked.")
 
@@ -271,7 +277,7 @@ def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
 @users.post("/<int:user_id>/make_administrator")
 @administrator_required
 def make_administrator(user_id: int) -> ResponseReturnValue:
-    """Make a user an administrator."""
+    """Grant a user the administrator role."""
     user = actions.change_user(get_unit_of_work(), user_id, AccountChangeBody(admin=True))
     return _flash_and_redirect(user, f"{user.username} is now an administrator.")
 
@@ -305,14 +311,14 @@ personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
 @personal_data.post("/<int:user_id>/export")
 @administrator_required
 def export(user_id: int) -> ResponseReturnValue:
-    """Download the personal data of a user."""
-    return build_export_response(user_id)
+    """Download a user's personal data."""
+    return build_personal_data_response(user_id)
 
 
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
 @administrator_required
 def delete(user_id: int) -> ResponseReturnValue:
-    """Show the consequences of a deletion, and erase a user's account and personal data."""
+    """Show the consequences of deleting a user, or erase the user's account and personal data."""
     user = get_account(user_id, session=db.session())
     form = AccountDeletionForm(heir=get_current_user().username, username=user.username)
     if form.run_if_valid(lambda: _erase_user(user_id, form)):
@@ -327,7 +333,7 @@ def delete(user_id: int) -> ResponseReturnValue:
     )
 
 
-def _erase_user(user_id: int, form: AccountDeletionForm) -> Erased:
+def _erase_user(user_id: int, form: AccountDeletionForm) -> ErasureResult:
     try:
         return actions.delete_user(get_unit_of_work(), user_id, form.erasure_options)
     except NotFoundError as error:

@@ -6,32 +6,32 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, is_partial_request
-from blueprints.alerts.receiving import build_alert_export, build_payload_response
+from blueprints.alerts.receivers import build_alert_export, build_payload_response
 from domain.alerts.change_feed import Follower, find_change_backlog
 from domain.alerts.environments import find_environment_reference, list_environment_names
 from domain.alerts.handling.activity import find_earlier_alerts
 from domain.alerts.handling.alert_detail import AlertDetailView, get_alert_detail, get_payload
 from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.integrations.integrations import list_integrations
-from domain.alerts.listing import charts, queries
+from domain.alerts.listing import daily_counts, queries
 from domain.alerts.listing.queries import MAX_IID, list_service_names
-from domain.alerts.listing.status_notes import has_set_status
-from domain.incidents.actions import list_incidents_of_alert
+from domain.alerts.listing.status_history import has_set_status
+from domain.incidents.actions import list_incidents_for_alert
 from domain.incidents.timelines.actions import list_alert_timeline
-from domain.paging.change_marks.alerts import find_alert_mark, find_alerts_mark
-from domain.paging.escalations.pending import find_pending_escalation
 from domain.paging.escalations.reporting.explanation import explain_escalation, find_page_reasons
 from domain.paging.escalations.reporting.last_pages import list_last_pages
-from domain.paging.silences.muting import find_row_mutes
+from domain.paging.escalations.undoable_escalations import find_pending_escalation
+from domain.paging.page_digests.alerts import find_alert_digest, find_alerts_digest
+from domain.paging.silences.active_mutes import find_mutes_for_listed_alerts
 from domain.projects.views import ProjectView
 from forms.alerts import ALERT_LIST_PARAMETERS, parse_alert_list_query
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import get_list_query
-from web.pages.live import render_live_page
-from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
+from web.pages.live_pages import render_live_page
+from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_timeline_query
 from web.services import get_current_time, get_parser_settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
@@ -44,8 +44,11 @@ _MAX_CHOICES = 200
 @alerts.get("")
 @permission_required("alerts.index").with_changes(is_heavy=True, has_mark=True)
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List alerts; the page's script reloads only the list."""
-    mark = find_alerts_mark([project.id], project, session=db.session(), now=get_current_time())
+    """List the project's alerts that match the filters.
+
+    The page's script reloads only the list.
+    """
+    mark = find_alerts_digest([project.id], project, session=db.session(), now=get_current_time())
     return render_live_page(mark, lambda: _render_list(project))
 
 
@@ -61,7 +64,9 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
     """Return the template variables for the parts of the page around the list."""
     session = db.session()
     return {
-        "days": charts.count_alerts_by_day(project.id, get_current_time().date(), session=session),
+        "days": daily_counts.count_alerts_by_day(
+            project.id, get_current_time().date(), session=session
+        ),
         "environments": list_environment_names(project.id, most=_MAX_CHOICES, session=session),
         "services": list_service_names(project.id, most=_MAX_CHOICES, session=session),
         "people": _list_assignee_choices(project),
@@ -70,7 +75,10 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
 
 
 def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
-    """Return the usernames in the selection list; the API can assign alerts to other users."""
+    """Return the usernames that the page offers as assignees.
+
+    Other users can be assigned through the API.
+    """
     me, today = get_current_user().username, get_current_time().date()
     return list_assignable_users(
         project, me=me, most=_MAX_CHOICES, session=db.session(), today=today
@@ -80,7 +88,7 @@ def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
 @alerts.get("/export.<any(json, csv):kind>")
 @permission_required("alerts.download").with_changes(is_heavy=True)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
-    """Return the filtered list as a file."""
+    """Return the filtered list of alerts as a file."""
     query = parse_alert_list_query(get_list_query(*ALERT_LIST_PARAMETERS), project_id=project.id)
     return build_alert_export(query.wanted, query.order, path=project.path, kind=kind)
 
@@ -89,13 +97,13 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @permission_required("alerts.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields and its history."""
-    mark = find_alert_mark(get_unit_of_work(), project, iid)
+    mark = find_alert_digest(get_unit_of_work(), project, iid)
     return render_live_page(mark, lambda: _render_alert(project, iid))
 
 
 def _render_alert(project: ProjectView, iid: int) -> ResponseReturnValue:
     get_list_query(*TIMELINE_PARAMETERS)
-    session, me, query = db.session(), get_current_user().id, get_requested_timeline()
+    session, me, query = db.session(), get_current_user().id, get_timeline_query()
     work = get_unit_of_work()
     alert = get_alert_detail(project.id, iid, session=session, reading=get_parser_settings())
     backlog = find_change_backlog(Follower.INCIDENTS, alert.id, session=session)
@@ -109,7 +117,7 @@ def _render_alert(project: ProjectView, iid: int) -> ResponseReturnValue:
         environment=find_environment_reference(
             project.id, alert.environment or "", session=session
         ),
-        incidents=list_incidents_of_alert(work, project, alert.id),
+        incidents=list_incidents_for_alert(work, project, alert.id),
         is_own_status=has_set_status(alert.id, me, session=session),
         incidents_wait_since=backlog.since if backlog else None,
         **_explain_paging(alert, me),
@@ -124,7 +132,7 @@ def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
         alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
     )
     return {
-        "mute": find_row_mutes(
+        "mute": find_mutes_for_listed_alerts(
             [alert], moment=moment, session=session, parser_settings=reading
         ).get(alert.id),
         "escalation": escalation,

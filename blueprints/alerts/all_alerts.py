@@ -1,30 +1,30 @@
-"""The page /-/alerts: alerts in all of a member's projects."""
+"""The /-/alerts page: alerts in all of a member's projects."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.changes import change_alerts, parse_list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, is_partial_request
-from blueprints.alerts.receiving import build_alert_export
-from domain.alerts.listing.charts import count_alerts_by_day
-from domain.alerts.listing.watched_projects import (
+from blueprints.alerts.receivers import build_alert_export
+from domain.alerts.listing.daily_counts import count_alerts_by_day
+from domain.alerts.listing.project_selection import (
     ProjectSelection,
     build_member_projects_query,
     list_project_ids,
     list_project_paths,
 )
 from domain.core.database.pagination import MAX_ID
-from domain.paging.change_marks.alerts import find_alerts_mark
+from domain.paging.page_digests.alerts import find_alerts_digest
 from forms.alerts import ALERT_LIST_PARAMETERS_ACROSS
 from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
-from web.pages.live import render_live_page
+from web.pages.live_pages import render_live_page
 from web.services import get_current_time
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
-#: Maximum number of projects in the selection list. URLs can select other projects.
+#: Maximum number of projects in the selection list. Other projects can be selected through the URL.
 _MAX_PROJECT_CHOICES = 200
 
 
@@ -34,7 +34,7 @@ def index() -> ResponseReturnValue:
     """List the alerts of all projects in which the user can see alerts."""
     mine = build_member_projects_query(get_request_viewer(), session=db.session())
     ids = list_project_ids(mine, session=db.session())
-    mark = find_alerts_mark(ids, session=db.session(), now=get_current_time())
+    mark = find_alerts_digest(ids, session=db.session(), now=get_current_time())
     return render_live_page(mark, lambda: _render_list(mine))
 
 
@@ -61,6 +61,6 @@ def download(kind: str) -> ResponseReturnValue:
 @all_alerts.post("/status")
 @sign_in_required
 def change_several() -> ResponseReturnValue:
-    """Change selected or all matching alerts in projects where the user may change alerts."""
+    """Change the selected alerts, or all matching alerts, that the user may change."""
     listing = ChangeableAlertsList(parse_list_arguments())
     return change_alerts(listing, field="id", largest=MAX_ID)

@@ -27,10 +27,10 @@ from domain.core.database.pagination import parse_id
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
 from domain.core.types.validation import validate_body
-from domain.paging.escalations import manual_actions, pending
+from domain.paging.escalations import manual_actions, undoable_escalations
 from domain.paging.escalations.types import AlertPageBody, AlertSnooze
 from domain.projects.views import ProjectView
-from forms.alerts import parse_alert_list_query, parse_alert_list_query_across
+from forms.alerts import parse_alert_list_query, parse_alert_list_query_for_all_projects
 from web.access.decorators import (
     get_current_user,
     permission_required,
@@ -39,7 +39,7 @@ from web.access.decorators import (
 )
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.templating import pluralize, replace_invisible_text
 from web.services import get_current_time
@@ -101,14 +101,14 @@ def _confirm_or_change_all(listing: AlertList, order: BatchRequest) -> ResponseR
 
 def redirect_after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
     """Redirect to the list with the result, or to the progress page of the batch."""
-    if batch.is_under_way:
+    if batch.is_in_progress:
         return redirect(url_for("alert_batches.show", batch_id=batch.id))
     flash_batch_result(batch)
     return redirect(list_url)
 
 
 def flash_batch_result(batch: BatchView) -> None:
-    """Show the result of a finished batch."""
+    """Show the result of a finished batch in messages on the next page."""
     if batch.restored or batch.kept:
         flash(f"{pluralize(batch.restored, 'alert was', 'alerts were')} restored.")
         if batch.kept:
@@ -211,9 +211,12 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ALERT_PATH}/escalate")
 @permission_required("alerts.escalate")
 def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Escalate an alert after five seconds, during which the user can undo it."""
+    """Escalate an alert after five seconds.
+
+    Until then, the user can undo the escalation.
+    """
     with show_errors_on_next_page(ConflictError):
-        pending.request_escalation(get_unit_of_work(), project, iid)
+        undoable_escalations.request_escalation(get_unit_of_work(), project, iid)
     return _redirect_to_alert(project, iid)
 
 
@@ -221,7 +224,7 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("alerts.escalate")
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
-    if pending.undo_escalation(get_unit_of_work(), project, iid):
+    if undoable_escalations.undo_escalation(get_unit_of_work(), project, iid):
         flash("The escalation was canceled. Nobody else was paged.")
     else:
         message = "Nothing to undo: the escalation was already undone or has already happened."
@@ -248,7 +251,7 @@ _HANDLING_ACTIONS = {
 
 @alert_changes.post(f"{_ALERT_PATH}/page")
 @permission_required("alerts.page")
-def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
+def page_selected_user(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page a user about an alert."""
     with show_errors_on_next_page(InvalidError):
         body = validate_body(AlertPageBody, {"user": request.form.get("user", "")})
@@ -268,7 +271,7 @@ def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _parse_requested_snooze() -> AlertSnooze:
-    """Return the requested snooze: a duration, until tomorrow, or until a local time."""
+    """Return the requested snooze, which ends after a duration, tomorrow, or at a local time."""
     chosen = request.form.get("for", "")
     if chosen == "tomorrow":
         return AlertSnooze(tomorrow=True)
@@ -294,7 +297,10 @@ alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_ch
 @alert_batches.get("/<int:batch_id>")
 @sign_in_required
 def show(batch_id: int) -> ResponseReturnValue:
-    """Show the progress of a batch that the user started; the page's script polls for updates."""
+    """Show the progress of a batch that the user started.
+
+    The page's script polls for updates.
+    """
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=get_current_time())
     return render_template("alerts/batch.html", batch=batch, list_url=_build_list_url(batch))
 
@@ -302,7 +308,10 @@ def show(batch_id: int) -> ResponseReturnValue:
 @alert_batches.post("/<int:batch_id>/undo")
 @sign_in_required
 def undo(batch_id: int) -> ResponseReturnValue:
-    """Restore the statuses of the alerts, except for alerts that have changed since."""
+    """Restore the previous status of each alert in a batch.
+
+    Alerts that have changed since the batch are not restored.
+    """
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=get_current_time())
     iid, path = request.args.get("alert", type=int), batch.project_path
     back = url_for("alerts.show", project_path=path, iid=iid) if iid and path else None
@@ -314,7 +323,9 @@ def _build_list_url(batch: BatchView) -> str:
     """Return the URL of the list in which the change was made."""
     given = MultiDict(parse_qsl(batch.list_query))
     if batch.project_path is None:
-        return url_for("all_alerts.index", **parse_alert_list_query_across(given).query_parameters)
+        return url_for(
+            "all_alerts.index", **parse_alert_list_query_for_all_projects(given).query_parameters
+        )
     arguments = parse_alert_list_query(given, project_id=0).query_parameters
     return url_for("alerts.index", project_path=batch.project_path, **arguments)
 
@@ -329,17 +340,17 @@ _require_developer = project_role_required(
 @_require_developer
 def save(project: ProjectView) -> ResponseReturnValue:
     """Save the filters of a project's alert list under a name."""
-    return _save_filter_of_list(ProjectAlertList(project, parse_list_arguments()))
+    return _save_list_filter(ProjectAlertList(project, parse_list_arguments()))
 
 
 @alert_list_settings.post(f"{_ALL_LIST_PATH}/filters")
 @sign_in_required
-def save_of_all() -> ResponseReturnValue:
+def save_for_all_projects() -> ResponseReturnValue:
     """Save the filters of the list for all projects under a name."""
-    return _save_filter_of_list(AllAlertsList(parse_list_arguments()))
+    return _save_list_filter(AllAlertsList(parse_list_arguments()))
 
 
-def _save_filter_of_list(listing: AlertList) -> ResponseReturnValue:
+def _save_list_filter(listing: AlertList) -> ResponseReturnValue:
     arguments = {name: str(value) for name, value in listing.query.query_parameters.items()}
     name, is_shared = request.form.get("name", ""), "shared" in request.form
     with show_errors_on_next_page(InvalidError):
@@ -353,18 +364,18 @@ def _save_filter_of_list(listing: AlertList) -> ResponseReturnValue:
 @alert_list_settings.post(f"{_PROJECT_LIST_PATH}/filters/<int:filter_id>/delete", endpoint="delete")
 @_require_developer
 def delete_saved(project: ProjectView, filter_id: int) -> ResponseReturnValue:
-    """Delete a saved filter."""
-    return _delete_filter_of_list(ProjectAlertList(project, parse_list_arguments()), filter_id)
+    """Delete a saved filter from a project's alert list."""
+    return _delete_list_filter(ProjectAlertList(project, parse_list_arguments()), filter_id)
 
 
 @alert_list_settings.post(f"{_ALL_LIST_PATH}/filters/<int:filter_id>/delete")
 @sign_in_required
-def delete_of_all(filter_id: int) -> ResponseReturnValue:
+def delete_for_all_projects(filter_id: int) -> ResponseReturnValue:
     """Delete a saved filter from the list for all projects."""
-    return _delete_filter_of_list(AllAlertsList(parse_list_arguments()), filter_id)
+    return _delete_list_filter(AllAlertsList(parse_list_arguments()), filter_id)
 
 
-def _delete_filter_of_list(listing: AlertList, filter_id: int) -> ResponseReturnValue:
+def _delete_list_filter(listing: AlertList, filter_id: int) -> ResponseReturnValue:
     name = delete_filter(get_unit_of_work(), listing.project, filter_id)
     flash(f"Filter “{name}” deleted.")
     return redirect(listing.build_url(**listing.query.query_parameters))

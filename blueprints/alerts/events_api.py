@@ -12,22 +12,22 @@ from typing import Any
 import orjson
 from flask import Response
 
-from blueprints.alerts.receiving import build_inbound_delivery, log_rejection, parse_and_store
-from domain.alerts.reading import pagerduty
-from domain.alerts.reading.body import parse_body_object
-from domain.alerts.reading.incoming import EventAction, SenderEvent
+from blueprints.alerts.receivers import build_inbound_delivery, log_rejection, parse_and_store
+from domain.alerts.parsing import pagerduty
+from domain.alerts.parsing.incoming_alert import EventAction, ParsedPagerDutyEvent
+from domain.alerts.parsing.json_body import parse_body_object
 from domain.alerts.receiving import receivers
 from domain.core.errors import DomainError
 from web.access.decorators import authenticates_integration
 from web.access.rate_limits import limit_events_by_address
-from web.api.description.described import JSON, RECEIVERS, Caller, ViewDescription
+from web.api.openapi.view_descriptions import JSON, RECEIVERS, Caller, ViewDescription
 from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.json_responses import build_json_response
 from web.http.request_bodies import read_limited_body
 from web.services import get_parser_settings, get_services, get_settings
 
-events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
+events_api = ApiClientBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
 #: PagerDuty's limit for the size of a body, in bytes.
 _MAX_BODY_BYTES = 512 * 1024
@@ -62,7 +62,7 @@ def enqueue() -> Response:
 @authenticates_integration.with_changes(writes=False)
 @limit_events_by_address
 def enqueue_change() -> Response:
-    """Accept a change event, and store it in the delivery log.
+    """Accept a change event and store it in the delivery log.
 
     Change events do not create alerts.
     """
@@ -81,7 +81,7 @@ def _receive_event(*, is_change: bool) -> Response:
         given, connection=own.connections, keyring=own.keyring, now=moment
     )
     key = receivers.get_matching_key(receiver, given, keyring=own.keyring)
-    body, size = _build_storable_body(received.content, payload), len(received.content)
+    body, size = _remove_routing_key(received.content, payload), len(received.content)
     delivery = replace(
         build_inbound_delivery(receiver, moment, began, current), body=body, size=size
     )
@@ -93,10 +93,10 @@ def _receive_event(*, is_change: bool) -> Response:
     except DomainError as error:
         log_rejection(delivery, error)
         raise
-    return build_event_response(parsed.event or SenderEvent(EventAction.CHANGE))
+    return build_event_response(parsed.event or ParsedPagerDutyEvent(EventAction.CHANGE))
 
 
-def _build_storable_body(body: bytes, payload: dict[str, object]) -> bytes:
+def _remove_routing_key(body: bytes, payload: dict[str, object]) -> bytes:
     """Return the body without the routing key, even if the key contains escape sequences."""
     hidden = pagerduty.hide_routing_key(body)
     if hidden != body:
@@ -104,7 +104,7 @@ def _build_storable_body(body: bytes, payload: dict[str, object]) -> bytes:
     return orjson.dumps({**payload, "routing_key": pagerduty.HIDDEN_ROUTING_KEY}, default=str)
 
 
-def build_event_response(event: SenderEvent) -> Response:
+def build_event_response(event: ParsedPagerDutyEvent) -> Response:
     """Return PagerDuty's response to an accepted event."""
     answer = {
         "status": "success",

@@ -8,19 +8,19 @@ from functools import partial
 from flask import Response
 
 from blueprints.alerts.events_api import build_event_response
-from blueprints.alerts.receiving import receive_request
+from blueprints.alerts.receivers import receive_request
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import AlertArray, MetricsAlerts
-from domain.alerts.reading.incoming import ParsedBody
+from domain.alerts.parsing.incoming_alert import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
 from web.access.decorators import authenticates_integration
-from web.api.description.described import JSON, RECEIVERS, Caller, ViewDescription
+from web.api.openapi.view_descriptions import JSON, RECEIVERS, Caller, ViewDescription
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.json_responses import build_json_response
 
-intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
+intake = ApiClientBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
 
 _describe_receiver = partial(
     ViewDescription,
@@ -40,7 +40,8 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 
     The slug in the URL is ignored.
     """
-    if (slug, endpoint_identifier) == ("alerts", "notify"):  # Endpoint identifiers are longer.
+    # "notify" cannot be an endpoint identifier, because endpoint identifiers are longer.
+    if (slug, endpoint_identifier) == ("alerts", "notify"):
         return notify_http(f"{project_path}/alerts/notify")
     find = partial(receivers.get_receiver_by_identifier, project_path, endpoint_identifier)
     return _build_intake_response(*receive_request(find))
@@ -77,7 +78,7 @@ def notify_prometheus(project_path: str) -> Response:
     HTTP endpoint.
     """
     return _build_intake_response(
-        *receive_request(partial(receivers.get_metrics_receiver, project_path))
+        *receive_request(partial(receivers.get_receiver_by_prometheus_url, project_path))
     )
 
 

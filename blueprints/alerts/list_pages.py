@@ -17,25 +17,25 @@ from domain.alerts.listing.filters import (
     TABS,
     resolve_alert_filter,
 )
-from domain.alerts.listing.queries import AlertListRow
-from domain.alerts.listing.saved_filters import SavedFilter, list_saved_filters
-from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
-from domain.alerts.listing.watched_projects import (
+from domain.alerts.listing.project_selection import (
     ProjectSelection,
     build_member_projects_query,
     exclude_archived_projects,
 )
+from domain.alerts.listing.queries import AlertListRow
+from domain.alerts.listing.saved_filters import SavedFilter, list_saved_filters
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
 from domain.core.database.pagination import KeysetPage, get_row_id
 from domain.core.time_zones import format_period
 from domain.paging.escalations.reporting.explanation import find_unanswered_alerts
-from domain.paging.silences.muting import Mute, find_row_mutes
+from domain.paging.silences.active_mutes import Mute, find_mutes_for_listed_alerts
 from domain.projects.views import ProjectView
 from forms.alerts import (
     ALERT_LIST_PARAMETERS,
     ALERT_LIST_PARAMETERS_ACROSS,
     AlertListQuery,
     parse_alert_list_query,
-    parse_alert_list_query_across,
+    parse_alert_list_query_for_all_projects,
 )
 from web.access.decorators import get_current_user, get_request_viewer
 from web.extensions import db
@@ -50,7 +50,7 @@ from web.pages.list_query import (
 from web.pages.templating import format_capped_count
 from web.services import get_current_time, get_parser_settings
 
-#: Parameter with the number of the first row, which keyset pagination does not provide.
+#: Query parameter for the number of the first row, which keyset pagination does not provide.
 _POSITION_PARAMETER = "position"
 
 
@@ -74,7 +74,7 @@ class FilterChip:
 
 
 class AlertList(ABC):
-    """A page of an alert list, for templates."""
+    """A page of an alert list, with the values that its template shows."""
 
     #: Project of the list, or None for the list for all projects.
     project: ProjectView | None = None
@@ -90,7 +90,7 @@ class AlertList(ABC):
     parameters: tuple[str, ...] = ALERT_LIST_PARAMETERS
 
     def __init__(self, arguments: MultiDict[str, str] | None = None) -> None:
-        """Read the given query, or the query of this request.
+        """Parse the given query arguments, or the arguments of the current request.
 
         Raise QueryError for unknown parameters or values.
         """
@@ -102,24 +102,30 @@ class AlertList(ABC):
 
     @abstractmethod
     def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
-        """Parse the given query parameters."""
+        """Return the list query for the given query parameters.
+
+        Raise QueryError for unknown parameters or values.
+        """
 
     def build_url(self, **arguments: Any) -> str:
         """Return the URL of the list with the given arguments."""
         return url_for(self._index, **self._url_arguments, **arguments)
 
-    def export_url(self, kind: str) -> str:
-        """Return the URL that downloads the filtered list; `kind` is "json" or "csv"."""
+    def build_export_url(self, kind: str) -> str:
+        """Return the URL that downloads the filtered list.
+
+        `kind` is "json" or "csv".
+        """
         return url_for(
             self._download, **self._url_arguments, kind=kind, **self.query.query_parameters
         )
 
     @property
     def change_url(self) -> str:
-        """URL that changes several alerts."""
+        """URL to which the form for changing several alerts is submitted."""
         return url_for(self._change, **self._url_arguments)
 
-    def filter_url(self, action: str, filter_id: int | None = None) -> str:
+    def build_filter_url(self, action: str, filter_id: int | None = None) -> str:
         """Return the URL that saves or deletes a filter."""
         given = (
             self._url_arguments
@@ -136,13 +142,14 @@ class AlertList(ABC):
     def may_select_alerts(self) -> bool:
         """True if the viewer may select alerts to change in this list.
 
-        In the list for all projects, a change skips alerts that the viewer may not change.
+        In the list for all projects, a change skips alerts that the viewer is not allowed to
+        change.
         """
-        return self.project is None or self.project.handles_alerts
+        return self.project is None or self.project.can_handle_alerts
 
     @cached_property
     def saved_filters(self) -> tuple[SavedFilter, ...]:
-        """Saved filters of this list."""
+        """The user's saved filters for this list, and filters that other users have shared."""
         place = self.project.id if self.project else None
         return list_saved_filters(get_current_user().id, place, session=db.session())
 
@@ -153,7 +160,7 @@ class AlertList(ABC):
 
     @property
     def severities(self) -> tuple[Any, ...]:
-        """Severities in the selection list."""
+        """Severities that the filter form offers."""
         return SEVERITIES
 
     @cached_property
@@ -162,7 +169,7 @@ class AlertList(ABC):
         return get_page_size()
 
     @cached_property
-    def _found_page(self) -> KeysetPage[AlertListRow]:
+    def _keyset_page(self) -> KeysetPage[AlertListRow]:
         part = AlertSlice(
             size=self.page_size,
             order=self.query.order,
@@ -177,23 +184,26 @@ class AlertList(ABC):
         """Rows of the page, with links to the previous and next pages."""
         first = self.first_row_number
         return build_page_links(
-            self._found_page,
-            next_position=None if first is None else first + len(self._found_page.items),
+            self._keyset_page,
+            next_position=None if first is None else first + len(self._keyset_page.items),
             previous_position=None if first is None else max(1, first - self.page_size),
         )
 
     @cached_property
     def first_row_number(self) -> int | None:
-        """Number of the first row, or None if the URL of a later page does not contain it."""
-        if self._found_page.previous_after is None:
+        """Number of the first row on this page, or None if it is unknown.
+
+        The number is unknown if the URL of a later page does not contain it.
+        """
+        if self._keyset_page.previous_after is None:
             return 1
         return get_row_id(self._given, _POSITION_PARAMETER)
 
     @cached_property
     def mutes_by_alert(self) -> Mapping[int, Mute]:
         """Reasons why alerts do not page anyone, by alert ID."""
-        return find_row_mutes(
-            self._found_page.items,
+        return find_mutes_for_listed_alerts(
+            self._keyset_page.items,
             moment=get_current_time(),
             session=db.session(),
             parser_settings=get_parser_settings(),
@@ -203,17 +213,17 @@ class AlertList(ABC):
     def unanswered_alert_ids(self) -> Collection[int]:
         """IDs of the alerts that users were paged about but have not acknowledged."""
         return find_unanswered_alerts(
-            [row.id for row in self._found_page.items], session=db.session()
+            [row.id for row in self._keyset_page.items], session=db.session()
         )
 
     @cached_property
     def counts_by_status(self) -> Mapping[str, int]:
         """Number of alerts by status. Empty if counting would be slow."""
-        return queries.count_by_status(self.query.wanted, session=db.session())
+        return queries.count_alerts_by_status(self.query.wanted, session=db.session())
 
     @cached_property
     def tabs(self) -> tuple[Tab, ...]:
-        """Tabs with their counts."""
+        """Status tabs, each with the number of its alerts."""
         return tuple(
             Tab(
                 key=key,
@@ -233,25 +243,28 @@ class AlertList(ABC):
 
     @property
     def open_count(self) -> int | None:
-        """Number on the tab for open alerts."""
+        """Number of open alerts, or None if counting would be slow."""
         return self._count_alerts("open")
 
     @property
     def total_count(self) -> int | None:
-        """Number of alerts in this list. A value above COUNT_LIMIT is a lower bound."""
+        """Number of alerts in this list, or None if counting would be slow.
+
+        A value above COUNT_LIMIT is a lower bound.
+        """
         return self._count_alerts(self.query.tab)
 
     @property
     def row_range(self) -> str:
         """Range of the rows on this page, such as "1-20 of 111"."""
-        shown = len(self._found_page.items)
+        shown = len(self._keyset_page.items)
         whole = "many" if self.total_count is None else format_capped_count(self.total_count)
         if not shown or self.first_row_number is None:
             return f"{whole} alerts" if shown else ""
         return f"{self.first_row_number:,}\u2013{self.first_row_number + shown - 1:,} of {whole}"
 
     @property
-    def has_others(self) -> bool:
+    def has_other_pages(self) -> bool:
         """True if more alerts match than this page shows."""
         return bool(self.page.next_url or self.page.previous_url)
 
@@ -315,7 +328,7 @@ class ProjectAlertList(AlertList):
     _change = "alert_changes.change_several"
 
     def __init__(self, project: ProjectView, arguments: MultiDict[str, str] | None = None) -> None:
-        """Read the given query, or the query of this request."""
+        """Parse the given query arguments, or the arguments of the current request."""
         self.project = project
         self._id = project.id
         super().__init__(arguments)
@@ -325,13 +338,16 @@ class ProjectAlertList(AlertList):
 
 
 class AllAlertsList(AlertList):
-    """The alert list for all of a member's projects, limited to sort orders with an index."""
+    """The alert list for all of a member's projects.
+
+    Only sort orders that are supported by a database index are available.
+    """
 
     shows_project = True
     _index = "all_alerts.index"
     _download = "all_alerts.download"
     _change = "all_alerts.change_several"
-    _filter_suffix = "_of_all"
+    _filter_suffix = "_for_all_projects"
     parameters = ALERT_LIST_PARAMETERS_ACROSS
     #: Ability that the user must have in a project.
     ability = Ability.READ_ALERTS
@@ -340,7 +356,7 @@ class AllAlertsList(AlertList):
     projects: ProjectSelection
 
     def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
-        query = parse_alert_list_query_across(arguments)
+        query = parse_alert_list_query_for_all_projects(arguments)
         self.projects = build_member_projects_query(
             get_request_viewer(), session=db.session(), ability=self.ability, path=query.project
         )

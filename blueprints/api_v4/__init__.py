@@ -19,13 +19,13 @@ from blueprints.api_v4 import (
 from web.access.bearer_token import PRIVATE_TOKEN_HEADER
 from web.api import idempotency
 from web.api.callers import SUDO_HEADER
-from web.api.list_headers import IGNORED_PARAMETERS_HEADER
+from web.api.list_response_headers import IGNORED_PARAMETERS_HEADER
 from web.http.cors import RATE_LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.releases import requested_release
 from web.releases.usage_recording import record_failed_call
 
-api_v4 = MachineBlueprint(
+api_v4 = ApiClientBlueprint(
     "api_v4",
     __name__,
     url_prefix="/api/v4",

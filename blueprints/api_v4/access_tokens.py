@@ -7,31 +7,31 @@ from typing import Any
 from flask import Response
 
 from domain.oauth.personal_tokens import actions
-from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejection
+from domain.oauth.token_authentication.bearer import InvalidTokenError, TokenRejectionReason
 from web.access.bearer_token import API_TOKEN_LOCATIONS, find_presented_token
-from web.api.description.described import declare_error_statuses
+from web.api.openapi.view_descriptions import declare_error_statuses
 from web.api.operations import ResourceBlueprint
 from web.http.errors import build_bearer_error_response
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 
-def _revoke_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
+def _revoke_token_family_on_reuse(view: Callable[..., Response]) -> Callable[..., Response]:
     """Revoke the successors of a rotated token when a request presents the rotated token."""
 
     @wraps(view)
-    def watched(**variables: Any) -> Response:
+    def revoke_on_reuse(**variables: Any) -> Response:
         try:
             return view(**variables)
         except InvalidTokenError as error:
-            if error.refusal is not TokenRejection.REVOKED:
+            if error.refusal is not TokenRejectionReason.REVOKED:
                 raise
-            actions.revoke_family_of_used_token(
+            actions.revoke_reused_token_family(
                 get_unit_of_work(), find_presented_token(*API_TOKEN_LOCATIONS) or ""
             )
             # The error is returned and not raised, so that the revocation is committed.
             return build_bearer_error_response(error)
 
-    return watched
+    return revoke_on_reuse
 
 
 _TOKEN_PATH = "/<int:token_id>"  # noqa: S105 - a part of a URL
@@ -48,14 +48,14 @@ personal_access_tokens.bind_action(
     f"{_SELF_PATH}/rotate",
     actions.rotate_presented_token,
     status=200,
-    around=[_revoke_family_of_reused_token, declare_error_statuses(404, 405)],
+    around=[_revoke_token_family_on_reuse, declare_error_statuses(404, 405)],
 )
 personal_access_tokens.bind_action(
     "POST",
     f"{_ITEM_PATH}/rotate",
     actions.rotate_token,
     status=200,
-    around=[_revoke_family_of_reused_token],
+    around=[_revoke_token_family_on_reuse],
 )
 personal_access_tokens.bind_action(
     "DELETE", _SELF_PATH, actions.revoke_presented_token, around=[declare_error_statuses(404)]
@@ -78,13 +78,13 @@ resource_tokens.bind_action(
     "/self/rotate",
     actions.rotate_presented_resource_token,
     status=200,
-    around=[_revoke_family_of_reused_token, declare_error_statuses(405)],
+    around=[_revoke_token_family_on_reuse, declare_error_statuses(405)],
 )
 resource_tokens.bind_action(
     "POST",
     f"{_TOKEN_PATH}/rotate",
     actions.rotate_resource_token,
     status=200,
-    around=[_revoke_family_of_reused_token],
+    around=[_revoke_token_family_on_reuse],
 )
 resource_tokens.bind_action("DELETE", _TOKEN_PATH, actions.revoke_resource_token)

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from blueprints.alerts.receiving import build_payload_response
+from blueprints.alerts.receivers import build_payload_response
 from domain.alerts.deliveries import get_delivery_body
 from domain.alerts.integrations import (
     actions,
@@ -14,10 +14,10 @@ from domain.alerts.integrations import (
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.core.database.pagination import MAX_ID
 from domain.projects.views import ProjectView
-from web.api.description.described import declare_media_types
+from web.api.openapi.view_descriptions import declare_media_types
 from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 _COLLECTION_PATH = "/projects/<path:reference>/alert_management_integrations"
 #: URL path of an integration. The converters reject numbers that are too large for a database
@@ -26,9 +26,7 @@ _ITEM_PATH = f"/<int(max={MAX_ID}):integration_id>"
 _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 
 alert_integrations = ResourceBlueprint("alert_integrations", __name__, url_prefix=_COLLECTION_PATH)
-alert_integrations.bind_usual_actions(
-    actions, _ITEM_PATH, mapping_actions.create_mapped_integration
-)
+alert_integrations.bind_crud_actions(actions, _ITEM_PATH, mapping_actions.create_mapped_integration)
 alert_integrations.bind_action("GET", f"{_ITEM_PATH}/labels", received_labels.list_labels)
 alert_integrations.bind_action("GET", f"{_ITEM_PATH}/warnings", sender_warnings.list_warnings)
 alert_integrations.bind_action(
@@ -59,7 +57,7 @@ alert_recognition.bind_action("POST", "", mapping_actions.recognize_payload)
 alert_deliveries = ResourceBlueprint(
     "alert_deliveries", __name__, url_prefix=f"{_COLLECTION_PATH}{_ITEM_PATH}/deliveries"
 )
-alert_deliveries.bind_usual_actions(delivery_actions, _DELIVERY_PATH)
+alert_deliveries.bind_crud_actions(delivery_actions, _DELIVERY_PATH)
 alert_deliveries.bind_action(
     "POST", f"{_DELIVERY_PATH}/resend", delivery_actions.resend_inbound_delivery
 )

@@ -2,10 +2,15 @@
 
 from flask import Blueprint, Response
 
-from blueprints.alerts.receiving import build_alert_export, build_payload_response
+from blueprints.alerts.receivers import build_alert_export, build_payload_response
 from domain.alerts.handling import actions
 from domain.alerts.handling.alert_detail import get_payload
 from domain.alerts.handling.batch_actions import change_alerts_in_batch
+from domain.alerts.listing.project_selection import (
+    ProjectSelection,
+    build_group_projects_query,
+    build_member_projects_query,
+)
 from domain.alerts.listing.queries import MAX_IID, list_alerts
 from domain.alerts.listing.types import (
     AlertExportQuery,
@@ -15,15 +20,10 @@ from domain.alerts.listing.types import (
     build_alert_resource,
     parse_alert_slice,
 )
-from domain.alerts.listing.watched_projects import (
-    ProjectSelection,
-    build_group_projects_query,
-    build_member_projects_query,
-)
 from domain.core.types.pagination import ListPage
 from domain.paging.escalations import manual_actions
 from domain.projects.views import GroupView, ProjectView, Viewer
-from web.api.description.described import declare_media_types
+from web.api.openapi.view_descriptions import declare_media_types
 from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
 from web.services import get_settings
@@ -36,7 +36,7 @@ _ITEM_PATH = f"/<int(max={MAX_IID}):iid>"
 _EXPORT_PATH = "/export.<any(json, csv):kind>"
 
 alerts = ResourceBlueprint("alerts", __name__, url_prefix=_PROJECT_PATH)
-alerts.bind_usual_actions(actions, _ITEM_PATH)
+alerts.bind_crud_actions(actions, _ITEM_PATH)
 alerts.bind_action("PUT", "/status", change_alerts_in_batch)
 alerts.bind_action("GET", f"{_ITEM_PATH}/paging", manual_actions.show_paging)
 alerts.bind_action("POST", f"{_ITEM_PATH}/escalate", manual_actions.escalate_alert, status=200)
@@ -90,7 +90,7 @@ def of_group(group: GroupView, query: ProjectsAlertQuery) -> ListPage[ProjectAle
 )
 def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: str) -> Response:
     """Export the matching alerts of a group as JSON or CSV."""
-    wanted = query.build_filter_across(build_group_projects_query(group.id))
+    wanted = query.build_filter_across_projects(build_group_projects_query(group.id))
     return build_alert_export(wanted, query.order, path=group.path, kind=kind)
 
 
@@ -110,13 +110,15 @@ def mine(viewer: Viewer, query: ProjectsAlertQuery) -> ListPage[ProjectAlert]:
 )
 def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) -> Response:
     """Export the matching alerts of all projects as JSON or CSV."""
-    wanted = query.build_filter_across(build_member_projects_query(viewer, session=db.session()))
+    wanted = query.build_filter_across_projects(
+        build_member_projects_query(viewer, session=db.session())
+    )
     return build_alert_export(wanted, query.order, path="all-projects", kind=kind)
 
 
 def _list_alerts(query: ProjectsAlertQuery, projects: ProjectSelection) -> ListPage[ProjectAlert]:
     part, base_url = parse_alert_slice(query), get_settings().base_url
-    page = list_alerts(query.build_filter_across(projects), part, session=db.session())
+    page = list_alerts(query.build_filter_across_projects(projects), part, session=db.session())
     return ListPage.from_keyset_page(
         page, lambda row: build_alert_resource(ProjectAlert, row, base_url)
     )

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from blueprints.git.commits import read_commit
 from domain.ci_cd.types import CommitQuery, RepositoryCommit
 from domain.projects.views import ProjectView
-from web.api.description.described import declare_error_statuses
+from web.api.openapi.view_descriptions import declare_error_statuses
 from web.api.operations import ResourceBlueprint, declare_operation
 
 commits = ResourceBlueprint(
@@ -19,6 +19,6 @@ commits = ResourceBlueprint(
 def show(project: ProjectView, revision: str, query: CommitQuery) -> RepositoryCommit:
     """Show a commit of a project's repository.
 
-    The commit must have been pushed. A commit that only has statuses is not found.
+    The commit must have been pushed. A commit that has statuses but was never pushed returns 404.
     """
     return read_commit(project, revision, with_stats=query.stats)

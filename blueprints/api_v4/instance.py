@@ -21,11 +21,11 @@ from web.api.schemas.instance import (
     build_settings_resource,
     list_changed_settings,
 )
-from web.build import get_running_build
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.releases.rehearsal import rehearse_change
 from web.services import get_current_time, get_settings
+from web.version import get_running_build
 
 instance = Blueprint("instance", __name__)
 
@@ -89,14 +89,14 @@ def change(body: Body) -> Resource:
 @instance_settings.get("/appearance")
 @declare_operation("instance_settings.show_appearance", returns=Appearance)
 def show_appearance() -> Resource:
-    """Show the texts of the sign-in page and the messages shown on every page."""
+    """Show the text of the sign-in page and the messages shown on every page."""
     return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 
 
 @instance_settings.put("/appearance")
 @declare_operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
 def change_appearance(body: Body) -> Resource:
-    """Change the texts of the sign-in page and the messages shown on every page."""
+    """Change the text of the sign-in page and the messages shown on every page."""
     _store_setting_changes(body)
     return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 

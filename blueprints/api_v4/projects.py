@@ -1,4 +1,7 @@
-"""/api/v4/groups, /api/v4/projects, and /api/v4/runners until later releases remove it."""
+"""/api/v4/groups, /api/v4/projects and /api/v4/runners.
+
+Later releases remove the runner operations.
+"""
 
 from http import HTTPStatus
 
@@ -7,8 +10,8 @@ from flask import Blueprint
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import NotFoundError
 from domain.projects import group_actions, project_actions, shares
-from web.access.api_limits import RateLimitFamily
-from web.api.description.described import declare_error_statuses
+from web.access.api_limits import RateLimitGroup
+from web.api.openapi.view_descriptions import declare_error_statuses
 from web.api.operations import ResourceBlueprint, declare_operation
 
 _ITEM_PATH = "/<string:reference>"
@@ -16,9 +19,9 @@ _ITEM_PATH = "/<string:reference>"
 _MAY_RETURN_404 = declare_error_statuses(HTTPStatus.NOT_FOUND)
 
 groups = ResourceBlueprint("groups", __name__, url_prefix="/groups")
-groups.bind_action("GET", "", group_actions.list_groups, limit=RateLimitFamily.GROUPS)
+groups.bind_action("GET", "", group_actions.list_groups, limit=RateLimitGroup.GROUPS)
 groups.bind_action("POST", "", group_actions.create_group, around=[_MAY_RETURN_404])
-groups.bind_action("GET", _ITEM_PATH, group_actions.show_group, limit=RateLimitFamily.GROUP)
+groups.bind_action("GET", _ITEM_PATH, group_actions.show_group, limit=RateLimitGroup.GROUP)
 groups.bind_action("PUT", _ITEM_PATH, group_actions.change_group)
 groups.bind_action("DELETE", _ITEM_PATH, group_actions.delete_group, status=HTTPStatus.ACCEPTED)
 groups.bind_action(
@@ -28,32 +31,32 @@ groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/transfer_locations",
     group_actions.list_transfer_locations,
-    limit=RateLimitFamily.GROUPS,
+    limit=RateLimitGroup.GROUPS,
 )
 groups.bind_action(
-    "GET", f"{_ITEM_PATH}/subgroups", group_actions.list_subgroups, limit=RateLimitFamily.GROUPS
+    "GET", f"{_ITEM_PATH}/subgroups", group_actions.list_subgroups, limit=RateLimitGroup.GROUPS
 )
 groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/descendant_groups",
     group_actions.list_descendant_groups,
-    limit=RateLimitFamily.GROUPS,
+    limit=RateLimitGroup.GROUPS,
 )
 groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/projects",
     group_actions.list_group_projects,
-    limit=RateLimitFamily.GROUP_PROJECTS,
+    limit=RateLimitGroup.GROUP_PROJECTS,
 )
 
 namespaces = ResourceBlueprint("namespaces", __name__, url_prefix="/namespaces")
-namespaces.bind_action("GET", "", group_actions.list_namespaces, limit=RateLimitFamily.GROUPS)
-namespaces.bind_action("GET", _ITEM_PATH, group_actions.show_namespace, limit=RateLimitFamily.GROUP)
+namespaces.bind_action("GET", "", group_actions.list_namespaces, limit=RateLimitGroup.GROUPS)
+namespaces.bind_action("GET", _ITEM_PATH, group_actions.show_namespace, limit=RateLimitGroup.GROUP)
 
 projects = ResourceBlueprint("projects", __name__, url_prefix="/projects")
-projects.bind_action("GET", "", project_actions.list_projects, limit=RateLimitFamily.PROJECTS)
+projects.bind_action("GET", "", project_actions.list_projects, limit=RateLimitGroup.PROJECTS)
 projects.bind_action("POST", "", project_actions.create_project, around=[_MAY_RETURN_404])
-projects.bind_action("GET", _ITEM_PATH, project_actions.show_project, limit=RateLimitFamily.PROJECT)
+projects.bind_action("GET", _ITEM_PATH, project_actions.show_project, limit=RateLimitGroup.PROJECT)
 projects.bind_action("PUT", _ITEM_PATH, project_actions.change_project)
 projects.bind_action(
     "DELETE", _ITEM_PATH, project_actions.delete_project, status=HTTPStatus.ACCEPTED
@@ -65,7 +68,7 @@ projects.bind_action(
     "GET",
     f"{_ITEM_PATH}/transfer_locations",
     project_actions.list_transfer_locations,
-    limit=RateLimitFamily.GROUPS,
+    limit=RateLimitGroup.GROUPS,
 )
 projects.bind_action("POST", f"{_ITEM_PATH}/archive", project_actions.archive_project)
 projects.bind_action("POST", f"{_ITEM_PATH}/unarchive", project_actions.unarchive_project)
@@ -80,7 +83,7 @@ job_token_scope = ResourceBlueprint(
 job_token_scope.bind_action("GET", "", project_actions.show_job_token_scope)
 job_token_scope.bind_action("PATCH", "", project_actions.change_job_token_scope, status=204)
 
-# This service has no runners. Requests get status 404 until a release removes these operations.
+# This service has no runners. These operations return status 404 until a release removes them.
 runners = Blueprint("runners", __name__)
 
 
@@ -90,7 +93,7 @@ runners = Blueprint("runners", __name__)
 def register() -> None:
     """Register a runner with a registration token (until release 17.0).
 
-    This service has no runners, so the response is 404. From release 17.0 on, requests with a
+    This service has no runners, so requests return 404. From release 17.0 on, requests with a
     registration token or runner arguments return 410.
     """
     raise _build_no_runners_error()
@@ -102,7 +105,7 @@ def register() -> None:
 def reset_token() -> None:
     """Reset the registration token of the instance (until release 18.0).
 
-    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    This service has no runners, so requests return 404. From release 18.0 on, they return 410.
     """
     raise _build_no_runners_error()
 
@@ -113,7 +116,7 @@ def reset_token() -> None:
 def reset_project_token() -> None:
     """Reset the registration token of a project (until release 18.0).
 
-    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    This service has no runners, so requests return 404. From release 18.0 on, they return 410.
     """
     raise _build_no_runners_error()
 
@@ -124,7 +127,7 @@ def reset_project_token() -> None:
 def reset_group_token() -> None:
     """Reset the registration token of a group (until release 18.0).
 
-    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    This service has no runners, so requests return 404. From release 18.0 on, they return 410.
     """
     raise _build_no_runners_error()
 

@@ -8,7 +8,7 @@ from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from domain.registry import actions
 from domain.registry.repositories import get_repository, list_tags_after, list_tags_with_offset
-from domain.registry.types import RegistryTagName, TagListQuery
+from domain.registry.types import RegistryTagSummary, TagListQuery
 from domain.releases.schedule import CHANGES_BY_ID
 from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
@@ -41,23 +41,23 @@ registry_repositories.bind_action(
 
 
 @registry_repositories.get(_TAGS_PATH)
-@declare_operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
+@declare_operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagSummary)
 def tags(
     project: ProjectView, repository_id: int, query: TagListQuery
-) -> ListPage[RegistryTagName]:
+) -> ListPage[RegistryTagSummary]:
     """List the tags of a registry repository."""
     session, host = db.session(), get_registry_policy().host
     repository = get_repository(repository_id, project_id=project.id, session=session)
     if _is_keyset_page(query):
         page = list_tags_after(repository, query.cursor, limit=query.page_size, session=session)
         return ListPage(
-            items=[RegistryTagName.from_view(each, host) for each in page.tags],
+            items=[RegistryTagSummary.from_view(each, host) for each in page.tags],
             next_cursor=page.tags[-1].name if page.has_more else None,
         )
     found = list_tags_with_offset(
         repository, offset=query.offset, limit=query.page_size, session=session
     )
-    items = [RegistryTagName.from_view(each, host) for each in found]
+    items = [RegistryTagSummary.from_view(each, host) for each in found]
     numbered = ListPage(items=items, total=repository.tags_count)
     if numbered.has_more_than(query.page * query.page_size):
         # A later release removes numbered pages, so links already use keyset pagination.

@@ -4,13 +4,13 @@ from flask import Blueprint, after_this_request, g
 
 from domain.core.errors import ForbiddenError
 from domain.core.types.pagination import ListPage
-from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.token_authentication.bearer import Bearer
 from domain.projects.views import Viewer
 from domain.releases.usage.usage_reports import find_instance_usage, find_user_usage
-from web.access.api_limits import RateLimitFamily
-from web.api.description.described import declare_error_statuses
+from web.access.api_limits import RateLimitGroup
+from web.api.openapi.view_descriptions import declare_error_statuses
 from web.api.operations import declare_operation
-from web.api.release_checks import read_submitted_check, run_release_check
+from web.api.release_checks import read_check_parameters, run_release_check
 from web.api.schemas.releases import (
     ReleaseChange,
     ReleaseChangeQuery,
@@ -21,7 +21,7 @@ from web.api.schemas.releases import (
 )
 from web.extensions import db
 from web.releases.feeds import allow_public_caching
-from web.releases.rehearsal import get_stored_period
+from web.releases.rehearsal import build_full_usage_period
 from web.releases.schedule_view import list_displayed_changes
 from web.services import get_current_time, get_settings
 
@@ -53,9 +53,9 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> ListPage[R
         "release_checks.create",
         body=ReleaseCheckBody,
         returns=ReleaseCheck,
-        limit=RateLimitFamily.RELEASE_CHECKS,
+        limit=RateLimitGroup.RELEASE_CHECKS,
     )
-    .with_body_reader(read_submitted_check)
+    .with_body_reader(read_check_parameters)
     .with_changes(writes=False, is_heavy=True)
 )
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
@@ -79,7 +79,7 @@ def list_usage(query: UsageQuery, viewer: Viewer) -> ListPage[UsageResource]:
     `scope=all` lists the calls of the whole instance.
     """
     moment, session = get_current_time(), db.session()
-    period = get_stored_period(get_settings(), moment)
+    period = build_full_usage_period(get_settings(), moment)
     if query.scope == "mine":
         found = find_user_usage(viewer, period, session=session, now=moment)
     elif viewer.is_admin:

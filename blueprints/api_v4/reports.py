@@ -7,10 +7,10 @@ from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.types import ReportQuery
-from web.api.description.described import declare_media_types
+from web.api.openapi.view_descriptions import declare_media_types
 from web.api.operations import ResourceBlueprint, declare_operation
 from web.http.text_files import build_text_file_response
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 _PROJECT_PATH = "/projects/<path:reference>"
 _INCIDENT_PATH = f"{_PROJECT_PATH}/incidents/<int(max={MAX_IID}):iid>"
@@ -27,7 +27,7 @@ on_call_reports.bind_action("GET", "/report", actions.show_report)
 @declare_media_types(md="text/markdown", csv="text/csv")
 @declare_operation("on_call_reports.download", query=ReportQuery).with_changes(is_heavy=True)
 def download(holder: ProjectOrGroup, query: ReportQuery, file_type: str) -> Response:
-    """Export an on-call report as Markdown, or its list of notifications as CSV."""
+    """Export an on-call report as Markdown, or its list of pages as CSV."""
     return build_text_file_response(
         actions.export_report(get_unit_of_work(), holder, query, file_type), f"report.{file_type}"
     )

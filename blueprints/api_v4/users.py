@@ -1,4 +1,4 @@
-"""/api/v4/user, the current user, and /api/v4/users."""
+"""/api/v4/user (the current user) and /api/v4/users."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -21,14 +21,14 @@ from domain.core.database.pagination import parse_id
 from domain.core.errors import QueryError
 from domain.core.types.base import Done
 from domain.core.types.pagination import ListPage
-from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.token_authentication.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import CHANGES_BY_ID
-from web.access.api_limits import RateLimitFamily
+from web.access.api_limits import RateLimitGroup
 from web.api.operations import ResourceBlueprint, declare_fast_operation, declare_operation
 from web.extensions import db
 from web.http.json_responses import build_json_response
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.releases.requested_release import get_requested_release
 from web.services import get_settings
 
@@ -67,12 +67,12 @@ def ssh_keys(query: SshKeyQuery) -> ListPage[SshKey]:
 
 @users.get("/users")
 @declare_operation(
-    "users.index", query=UserQuery, returns=Account | User, limit=RateLimitFamily.USERS
+    "users.index", query=UserQuery, returns=Account | User, limit=RateLimitGroup.USERS
 )
 def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
     """List users.
 
-    The list contains all accounts for administrators, and active accounts for other callers.
+    Administrators see all accounts. Other callers see only active accounts.
     """
     if _OFFSET_PAGINATION_CHANGE.applies_in(get_requested_release()):
         if query.order_by != "id":
@@ -88,13 +88,13 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
 
 @users.get("/users/<string:user>/projects")
 @declare_operation(
-    "users.projects", query=ProjectQuery, returns=Project, limit=RateLimitFamily.PROJECTS
+    "users.projects", query=ProjectQuery, returns=Project, limit=RateLimitGroup.PROJECTS
 )
 def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     """List the projects that a user owns.
 
-    The path contains the ID or the username. Administrators see all projects of the user. Other
-    callers see the projects that they are members of.
+    The path contains the ID or the username of the user. Administrators see all projects of the
+    user. Other callers see the projects that they are members of.
     """
     owner_id = _find_user_id(user)
     actions.show_user(get_unit_of_work(), owner_id)
@@ -118,7 +118,7 @@ for _act in (
 ):
     users.bind_action("POST", f"/users/<int:user_id>/{_act.verb}", _act, returns=Done)
 
-users.bind_action("GET", "/users/<int:user_id>", actions.show_user, limit=RateLimitFamily.USER)
+users.bind_action("GET", "/users/<int:user_id>", actions.show_user, limit=RateLimitGroup.USER)
 users.bind_action("POST", "/users", actions.create_user)
 users.bind_action("PUT", "/users/<int:user_id>", actions.change_user)
 users.bind_action("POST", "/users/<int:user_id>/approve", sign_up.approve_user)
@@ -127,7 +127,7 @@ users.bind_action(
     "GET",
     "/users/<int:user_id>/export",
     actions.export_user,
-    limit=RateLimitFamily.USER,
+    limit=RateLimitGroup.USER,
     writes=True,
 )
 users.bind_action("DELETE", "/users/<int:user_id>", actions.delete_user)

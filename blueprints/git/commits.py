@@ -8,7 +8,7 @@ from flask import url_for
 
 from domain.ci_cd.combined_status import find_combined_status
 from domain.ci_cd.types import CommitStats, RepositoryCommit
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.git.commits import ChangedLines, CommitDetails, CommitReader
 from domain.git.errors import GitUnavailableError, RepositoryBusyError
 from domain.git.storage import get_repository_path
@@ -46,13 +46,14 @@ def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> Rep
 def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
     """Open a project's repository, and release the database connection before reading.
 
-    Raise GitUnavailableError or RepositoryBusyError.
+    Raise GitUnavailableError if Git cannot be used, or RepositoryBusyError if no read slot becomes
+    free.
     """
     own = get_git()
     if problem := own.find_problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
     path = get_repository_path(own.root, project.id, project.created_at)
-    release_locks(db.session())
+    commit_to_release_locks(db.session())
     if not _READ_SLOTS.acquire(timeout=_SLOT_TIMEOUT_SECONDS):
         message = "The server is busy with other repositories. Try again in a moment."
         raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)

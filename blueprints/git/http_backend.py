@@ -1,8 +1,8 @@
 """Runs Git's own `git http-backend` for a request (CGI, RFC 3875).
 
 A transfer passes the client's body to a child process, and the child's output to the client. The
-transfer outlives its view, so it holds no database connection, and each of its waits has a timeout.
-The transfer is the iterable of the response (PEP 3333), which the web server closes.
+transfer outlives its view, so it holds no database connection, and every wait has a timeout. The
+transfer is the response iterable (PEP 3333), and the web server closes it.
 """
 
 import logging
@@ -41,11 +41,11 @@ from domain.git.storage import (
     mark_repository_pushed,
 )
 from domain.git.subprocess import ChildProcess, ChildTimeoutError
-from domain.projects.listing import store_push_time
+from domain.projects.namespace_lists import store_push_time
 from domain.releases.version import parse_release
 from web.access.git_decorators import GitAccess
 from web.database.errors import SQLAlchemyError
-from web.http.audit_events import prepare_event_storage
+from web.http.audit_event_source import prepare_event_storage
 from web.http.extensions import get_client_address
 from web.http.transactions import defer_transaction
 from web.metrics import count_git_transfer
@@ -111,7 +111,7 @@ def close_after_unread_body(environ: dict[str, Any], *, has_ended: bool) -> None
     """Close the connection after the response if the rest of the body was not read."""
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody) and not has_ended:
-        body.end_connection()
+        body.close_after_response()
 
 
 def _read_raw_body(body: Any) -> Iterator[bytes]:
@@ -148,13 +148,13 @@ def _limit_body_size(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class GitTransferOptions:
-    """The details and callbacks of a transfer."""
+    """The data, the timeout and the callbacks of a Git transfer."""
 
     #: Name of the Git service in log entries.
     service: str
     project_id: int
     user_id: int | None
-    #: Chunks of the client's body.
+    #: Chunks of the request body.
     pieces: Iterator[bytes]
     #: WSGI environment of the request.
     environ: dict[str, Any] = field(repr=False)
@@ -172,7 +172,10 @@ class GitTransfer:
     def __init__(
         self, plan: GitTransferOptions, child: ChildProcess, slot: ProcessSlot, *, begun: bytes
     ) -> None:
-        """Initialize the transfer; `begun` is the output that the child wrote after the headers."""
+        """Initialize the transfer.
+
+        `begun` is the output that the child wrote after the headers.
+        """
         self._plan = plan
         self._child = child
         self._held = bytearray(begun)
@@ -183,7 +186,7 @@ class GitTransfer:
         self._has_pack = False
         self._outcome = "cut off"
         # The finalizer also runs if the response is discarded before it is iterated over.
-        self._end = finalize(self, _end_git_child, child, slot)
+        self._end = finalize(self, _stop_git_process, child, slot)
 
     def feed_body(self) -> None:
         """Pass the body to the child until the body ends or the output buffer is full.
@@ -209,7 +212,7 @@ class GitTransfer:
             while not self._has_read_all:
                 self._send_body_to_child()
                 if self._held:
-                    yield self._take_held_output()
+                    yield self._take_buffered_output()
             yield from self._yield_remaining_output()
             self._check_exit_status()
         except ChildTimeoutError as error:
@@ -254,14 +257,14 @@ class GitTransfer:
             if len(self._held) > _MAX_HELD_BYTES:
                 return
         self._has_read_all = True
-        self._child.end_input()
+        self._child.close_stdin()
 
     def _yield_remaining_output(self) -> Iterator[bytes]:
         if self._held:
-            yield self._take_held_output()
+            yield self._take_buffered_output()
         while piece := self._child.read_output():
             self._check_transfer_time()
-            yield self._count_sent_bytes(piece)
+            yield self._record_sent_bytes(piece)
             sleep(0)
 
     def _check_exit_status(self) -> None:
@@ -270,12 +273,12 @@ class GitTransfer:
         if status == 0 and self._plan.when_done:
             self._plan.when_done()
 
-    def _take_held_output(self) -> bytes:
+    def _take_buffered_output(self) -> bytes:
         held = bytes(self._held)
         self._held.clear()
-        return self._count_sent_bytes(held)
+        return self._record_sent_bytes(held)
 
-    def _count_sent_bytes(self, piece: bytes) -> bytes:
+    def _record_sent_bytes(self, piece: bytes) -> bytes:
         self._sent += len(piece)
         if self._plan.when_pack_begins and not self._has_pack:
             self._detect_pack_start(piece, self._plan.when_pack_begins)
@@ -293,8 +296,8 @@ class GitTransfer:
             raise ChildTimeoutError
 
 
-def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
-    """Stop a child process; return its exit status and the end of its error output."""
+def _stop_git_process(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
+    """Stop a child process, and return its exit status and the end of its error output."""
     try:
         status, said = child.terminate(), ""
         with suppress(OSError, ValueError):
@@ -317,20 +320,21 @@ _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "expires", "pra
 
 
 def serve_git(access: GitAccess, url_path: str) -> Response:
-    """Return the response from http-backend; `url_path` is the URL path after the repository.
+    """Return the response from http-backend.
 
-    Raise an error from `domain.git.errors` before anything is transferred.
+    `url_path` is the URL path after the repository. Errors from `domain.git.errors` are raised
+    before anything is transferred.
     """
     path = _prepare_repository(access)
     is_call = request.method == "POST"
-    is_first_taken = is_call and _is_body_read_first(access)
+    is_first_taken = is_call and _must_buffer_body(access)
     with ExitStack() as undone:
         if is_call:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
         # The body is read first, so that a request does not occupy a slot while its body is
         # arriving.
         pieces = _read_body_pieces(access) if is_call else iter(())
-        slot = _get_process_slots().take_slot(
+        slot = _get_process_slots().acquire_slot(
             SlotCaller(address=get_client_address(), user_id=access.user_id)
         )
         undone.callback(slot.release_slot)
@@ -360,7 +364,10 @@ def _prepare_repository(access: GitAccess) -> Path:
 
 
 def _check_size(access: GitAccess) -> None:
-    """Raise an error if the declared body is too large, or if there is no disk space for a push."""
+    """Check the declared size of the body, and the free disk space before a push.
+
+    Raise an error if the body is too large or the disk space is insufficient.
+    """
     current, most = get_settings(), _get_max_body_bytes(access)
     if access.service is GitService.RECEIVE_PACK:
         check_free_space(current.repositories_path, minimum=current.free_space_for_pushes_bytes)
@@ -375,7 +382,7 @@ def _get_max_body_bytes(access: GitAccess) -> int:
     return _MAX_READ_REQUEST_BYTES
 
 
-def _is_body_read_first(access: GitAccess) -> bool:
+def _must_buffer_body(access: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
     Lists of object names are read first. Packs are read first only if the client compressed them
@@ -424,7 +431,7 @@ def _read_response_head(child: ChildProcess) -> tuple[bytes, bytes]:
     http-backend writes the headers before it reads the body.
     """
     if request.method != "POST":
-        child.end_input()
+        child.close_stdin()
     read = b""
     try:
         while b"\r\n\r\n" not in read and len(read) < _MAX_HEAD_BYTES:
@@ -452,7 +459,10 @@ def _build_response(transfer: GitTransfer, head: bytes) -> Response:
 
 
 def _read_body_pieces(access: GitAccess) -> Iterator[bytes]:
-    """Return the chunks of the body; a short list of object names is read completely first."""
+    """Return the chunks of the body.
+
+    A short list of object names is read completely first.
+    """
     patience, limit = get_settings().request_timeout_seconds, _get_max_body_bytes(access)
     pieces = iterate_body(request.environ, seconds=patience, limit=limit)
     if access.service is GitService.UPLOAD_PACK:
@@ -482,7 +492,7 @@ def _build_push_callback(access: GitAccess, path: Path) -> Callable[[], None]:
         lambda session: store_push_time(access.project.id, session=session, now=get_current_time())
     )
 
-    def note() -> None:
+    def record_push() -> None:
         settle()
         try:
             write()
@@ -492,7 +502,7 @@ def _build_push_callback(access: GitAccess, path: Path) -> Callable[[], None]:
                 extra={"event": "git.push_not_recorded", "reason": type(error).__name__},
             )
 
-    return note
+    return record_push
 
 
 def _build_download_callback(access: GitAccess) -> Callable[[], None]:
@@ -504,7 +514,7 @@ def _build_download_callback(access: GitAccess) -> Callable[[], None]:
     event = build_download_event(access.project, release=parse_release(get_settings().release))
     store = prepare_event_storage(event)
 
-    def record() -> None:
+    def record_download() -> None:
         try:
             store()
         except SQLAlchemyError as error:
@@ -514,4 +524,4 @@ def _build_download_callback(access: GitAccess) -> Callable[[], None]:
             )
             raise ConnectionResetError(ECONNRESET, "The download was not recorded.") from error
 
-    return record
+    return record_download

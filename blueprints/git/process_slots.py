@@ -26,11 +26,11 @@ _ANONYMOUS_DIGEST = bytes(_DIGEST_BYTES)
 
 @dataclass(frozen=True, kw_only=True)
 class SlotCaller:
-    """The caller whose transfer takes a slot."""
+    """The user ID and the IP address of a caller who starts a Git transfer."""
 
     #: IP address, in the form that rate limits use.
     address: str
-    #: ID of the user, or None without a valid token.
+    #: ID of the user, or None if the request has no valid token.
     user_id: int | None
 
 
@@ -54,7 +54,10 @@ class _SlotOwner(NamedTuple):
         return self.user == _ANONYMOUS_DIGEST
 
     def is_same_caller(self, slot_owner: "_SlotOwner") -> bool:
-        """Return whether both have the same user, or the same address if either is anonymous."""
+        """Return whether the callers of two slots are the same.
+
+        The users are compared, or the IP addresses if either caller is anonymous.
+        """
         if self.is_anonymous or slot_owner.is_anonymous:
             return self.address == slot_owner.address
         return self.user == slot_owner.user
@@ -77,27 +80,27 @@ class ProcessSlot:
 
 
 class ProcessSlots:
-    """The slots of this host, stored in a separate directory."""
+    """The slots for Git transfers on this host, stored as files in a directory."""
 
     def __init__(self, directory: Path, *, count: int, wait_seconds: float) -> None:
-        """Set the number of slots, and how long to wait for a free slot."""
+        """Set the number of slots and the maximum wait for a free slot."""
         self._directory = directory
         self._count = count
         self._wait_seconds = wait_seconds
 
-    def take_slot(self, caller: SlotCaller) -> ProcessSlot:
+    def acquire_slot(self, caller: SlotCaller) -> ProcessSlot:
         """Take a slot, and wait for a free slot if necessary.
 
-        A user can take at most half of the slots, including anonymous transfers from the same
-        address. Anonymous transfers from one address can take at most a quarter of the slots, and
-        all anonymous transfers together at most half. Raise RepositoryBusyError if no slot becomes
-        free in time.
+        A user, together with anonymous clients at the same address, can take at most half of the
+        slots. Anonymous clients at one address can take at most a quarter of the slots. All
+        anonymous clients together can take at most half of the slots. Raise RepositoryBusyError if
+        no slot becomes free in time.
         """
         mark = _SlotOwner.from_caller(caller)
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            slot = self._try_take_slot(mark)
+            slot = self._try_acquire_slot(mark)
             if slot is not None:
                 return slot
             if monotonic() >= deadline:
@@ -105,7 +108,7 @@ class ProcessSlots:
                 raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
             sleep(_POLL_SECONDS)
 
-    def _try_take_slot(self, slot_owner: _SlotOwner) -> ProcessSlot | None:
+    def _try_acquire_slot(self, slot_owner: _SlotOwner) -> ProcessSlot | None:
         """Take a free slot unless the caller already has its maximum number of slots."""
         with ExitStack() as opened:
             files = [
@@ -113,7 +116,7 @@ class ProcessSlots:
             ]
             held = [file for file in files if not _try_lock_slot(file)]
             free = next((file for file in files if file not in held), None)
-            if free is None or self._has_reached_share(
+            if free is None or self._has_reached_limit(
                 slot_owner, [_read_slot_owner(file) for file in held]
             ):
                 return None
@@ -121,7 +124,7 @@ class ProcessSlots:
             # A duplicated descriptor of the same open file keeps the lock.
             return ProcessSlot(FileIO(os.dup(free.fileno()), "r+b"))
 
-    def _has_reached_share(self, slot_owner: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
+    def _has_reached_limit(self, slot_owner: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
         half, quarter = (max(1, self._count // part) for part in (2, 4))
         if sum(map(slot_owner.is_same_caller, held)) >= half:
             return True

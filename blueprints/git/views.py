@@ -8,10 +8,10 @@ from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import GitService
 from web.access.decorators import open_to_anyone
 from web.access.git_decorators import GitAccess, git_access_required
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.json_responses import build_json_response
 
-git = MachineBlueprint("git", __name__, errors=ErrorFormat.TEXT)
+git = ApiClientBlueprint("git", __name__, errors=ErrorFormat.TEXT)
 _ALL_METHODS = ("GET", "POST", "PUT", "DELETE")
 _LFS_MEDIA_TYPE = "application/vnd.git-lfs+json"
 _NOT_IMPLEMENTED = 501

@@ -16,30 +16,30 @@ from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from blueprints.health.paging_metrics import collect_page_metrics
-from domain.core.threads import is_web_process
+from blueprints.health.notification_metrics import build_queue_collectors
+from domain.core.thread_pools import is_web_process
 from web.access.decorators import open_to_anyone
 from web.admin.host_state import list_host_metrics
 from web.admin.instance_state import (
     list_audit_stream_metrics,
+    list_database_independent_metrics,
     list_integration_metrics,
     list_job_metrics,
     list_mail_metrics,
-    list_outage_safe_metrics,
     list_webhook_metrics,
 )
-from web.api.description.described import HEALTH, DescribedResponse, ViewDescription
+from web.api.openapi.view_descriptions import HEALTH, AdditionalResponse, ViewDescription
 from web.api.schemas.instance import Liveness, Readiness
-from web.build import get_running_build
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.memory import measure_proportional_bytes
 from web.metrics import Gauge, render_metrics
 from web.readiness import find_clock_warning, find_readiness_problem
-from web.sealing.sealer import describe_seen_client
+from web.sealing.sealed_values import describe_client_address
 from web.server.shutdown_flag import is_shutting_down
 from web.server.tls import get_served_certificate
 from web.services import get_git, get_settings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
+from web.version import get_running_build
 
 _CombineFunction = Callable[[Iterable[float]], float]
 #: Functions that combine metrics that are not summed. The limit on open files applies to each
@@ -52,9 +52,9 @@ _COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
 
 
 def build_process_collectors() -> list[Collector]:
-    """Return the process collector under gunicorn, or an empty list in other processes.
+    """Return a list with the process collector under gunicorn, or an empty list otherwise.
 
-    In other processes, prometheus_client's own process collector is sufficient.
+    Without gunicorn, prometheus_client's own process collector is sufficient.
     """
     return [_ProcessesCollector()] if is_web_process() else []
 
@@ -99,7 +99,7 @@ def _list_pids() -> list[int]:
     return [parent, *map(int, children.split())]
 
 
-health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
+health = ApiClientBlueprint("health", __name__, errors=ErrorFormat.PAGE)
 _Address = IPv4Address | IPv6Address
 _FORWARDING_HEADERS = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")
 _PROXY_HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING_HEADERS, "FORWARDED", "VIA"))
@@ -116,7 +116,7 @@ def healthz() -> Response:
     Nothing else is checked. For `gatebell doctor`, the response also contains the client's IP
     address as the service sees it.
     """
-    return jsonify(status="ok", **describe_seen_client(request))
+    return jsonify(status="ok", **describe_client_address(request))
 
 
 @health.get("/readyz")
@@ -125,7 +125,7 @@ def healthz() -> Response:
     tag=HEALTH,
     returns=Readiness,
     others={
-        503: DescribedResponse(
+        503: AdditionalResponse(
             text="The service is not ready. The body contains the reason.",
             returns=Readiness,
             headers=("Retry-After",),
@@ -136,7 +136,8 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Return 200 if the database responds and its schema is current.
 
-    The service can then handle requests. A host that is shutting down returns 503.
+    A 200 response means that the service can handle requests. A host that is shutting down
+    returns 503.
     """
     if is_shutting_down():
         return _build_unavailable_response(status="stopping", database="not checked")
@@ -144,7 +145,7 @@ def readyz() -> Response:
     if missing is None:
         remarks = {
             "clock": find_clock_warning(),
-            "certificate": _describe_certificate(),
+            "certificate": _get_certificate_warning(),
             # The service is ready even if Git is unavailable.
             "git": get_git().find_problem(),
         }
@@ -153,7 +154,7 @@ def readyz() -> Response:
     return _build_unavailable_response(status="unavailable", database=missing)
 
 
-def _describe_certificate() -> str | None:
+def _get_certificate_warning() -> str | None:
     certificate = get_served_certificate()
     return (certificate.problem or certificate.build_expiry_warning()) if certificate else None
 
@@ -168,20 +169,20 @@ def _build_unavailable_response(*, status: str, database: str) -> Response:
 @health.get("/metrics")
 @open_to_anyone
 def metrics() -> Response:
-    """Return the Prometheus metrics; requires METRICS_TOKEN or a trusted network."""
+    """Return the Prometheus metrics to clients that are allowed to read them."""
     expected = get_settings().metrics_token
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-    if not expected and not _is_from_trusted_network(request.environ, get_settings()):
+    if not expected and not _is_from_metrics_network(request.environ, get_settings()):
         return Response(_ACCESS_DENIED_TEXT, HTTPStatus.FORBIDDEN, content_type="text/plain")
     problem = find_readiness_problem()
     counted = render_metrics(
         audit_streams=list_audit_stream_metrics(),
-        collectors=(*build_process_collectors(), *collect_page_metrics()),
+        collectors=(*build_process_collectors(), *build_queue_collectors()),
         gauges=(
             *_build_certificate_gauges(),
-            *list_outage_safe_metrics(problem, build=get_running_build()),
+            *list_database_independent_metrics(problem, build=get_running_build()),
             *list_webhook_metrics(),
             *list_integration_metrics(),
             *list_mail_metrics(),
@@ -206,19 +207,22 @@ def _build_certificate_gauges() -> Iterator[Gauge]:
         )
 
 
-def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
+def _is_from_metrics_network(environ: Mapping[str, Any], settings: Settings) -> bool:
     """Return whether a request came from this machine or from a network in METRICS_NETWORKS."""
     address = _parse_address(environ.get("REMOTE_ADDR", ""))
     is_forwarded = any(name in environ for name in _PROXY_HEADERS)
-    if address is None or (is_forwarded and not _is_client_address(environ)):
+    if address is None or (is_forwarded and not _is_address_set_by_proxy(environ)):
         return False
     if any(address in network for network in _parse_networks(settings.metrics_networks)):
         return True
     return address.is_loopback and not is_forwarded and _accepts_direct_requests(settings)
 
 
-def _is_client_address(environ: Mapping[str, Any]) -> bool:
-    """Return whether a trusted proxy set the client address; see `web/http/lifecycle.py`."""
+def _is_address_set_by_proxy(environ: Mapping[str, Any]) -> bool:
+    """Return whether a trusted proxy set the client address.
+
+    See `web/http/lifecycle.py`.
+    """
     original = environ.get("werkzeug.proxy_fix.orig", {})
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 

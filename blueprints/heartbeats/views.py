@@ -7,27 +7,27 @@ effect, but only a POST may contain a log.
 from flask import Response, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.heartbeats.receiving import receive_ping
+from blueprints.heartbeats.pings import receive_ping
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import build_ping_snippets
 from domain.heartbeats.states import PingKind
 from domain.heartbeats.types import PingQuery
-from domain.paging.change_marks.projects import find_heartbeats_mark
+from domain.paging.page_digests.projects import find_heartbeats_digest
 from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import authenticates_heartbeat_url, get_current_user, permission_required
-from web.api.description.described import HEARTBEATS, TEXT, Caller, ViewDescription
+from web.api.openapi.view_descriptions import HEARTBEATS, TEXT, Caller, ViewDescription
 from web.extensions import db
-from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat, PageBlueprint
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
-from web.pages.live import render_live_page
+from web.pages.live_pages import render_live_page
 from web.services import get_settings
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")
@@ -37,10 +37,10 @@ _HEARTBEAT_PATH = "/<int:heartbeat_id>"
 @heartbeats.get("")
 @permission_required("heartbeats.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the heartbeats; heartbeats that need attention come first."""
+    """List the heartbeats, with heartbeats that need attention first."""
     get_list_query()
     return render_live_page(
-        find_heartbeats_mark(project, session=db.session()),
+        find_heartbeats_digest(project, session=db.session()),
         lambda: render_template(
             "heartbeats/index.html",
             project=project,
@@ -66,10 +66,13 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @heartbeats.get(_HEARTBEAT_PATH)
 @permission_required("heartbeats.show")
 def show(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Show a heartbeat and its log; maintainers also see the URL and usage examples."""
+    """Show a heartbeat and its log.
+
+    Maintainers also see the URL and usage examples.
+    """
     actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
     return render_live_page(
-        find_heartbeats_mark(project, heartbeat_id, session=db.session()),
+        find_heartbeats_digest(project, heartbeat_id, session=db.session()),
         lambda: _render_heartbeat_page(project, heartbeat_id, ResetUrlForm(formdata=None)),
     )
 
@@ -79,12 +82,12 @@ def _render_heartbeat_page(
 ) -> ResponseReturnValue:
     get_list_query(*CURSOR_PARAMETERS)
     heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
-    pings = actions.list_pings_page(
-        get_unit_of_work(), project, heartbeat_id, get_requested_slice()
+    pings = actions.fetch_ping_page(
+        get_unit_of_work(), project, heartbeat_id, get_requested_keyset_range()
     )
     address = None
-    if project.can_integrate:
-        address = actions.get_heartbeat_address(get_unit_of_work(), project, heartbeat_id)
+    if project.can_manage_integrations:
+        address = actions.get_heartbeat_url(get_unit_of_work(), project, heartbeat_id)
     page = render_template(
         "heartbeats/show.html",
         project=project,
@@ -100,7 +103,7 @@ def _render_heartbeat_page(
 @heartbeats.route(f"{_HEARTBEAT_PATH}/edit", methods=["GET", "POST"])
 @permission_required("heartbeats.change")
 def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Change a heartbeat."""
+    """Change the settings of a heartbeat."""
     heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
     form = HeartbeatForm.from_heartbeat(heartbeat)
     if form.run_if_valid(
@@ -116,7 +119,10 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_HEARTBEAT_PATH}/pause")
 @permission_required("heartbeats.pause")
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Pause a heartbeat."""
+    """Pause a heartbeat and resolve its open alert.
+
+    While a heartbeat is paused, its pings are only logged.
+    """
     actions.pause_heartbeat(get_unit_of_work(), project, heartbeat_id)
     flash("Heartbeat paused. Pings are logged, but no alert opens until you resume it.")
     return _redirect_to_heartbeat(project, heartbeat_id)
@@ -125,7 +131,7 @@ def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_HEARTBEAT_PATH}/resume")
 @permission_required("heartbeats.resume")
 def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Resume a heartbeat."""
+    """Resume a paused heartbeat, so that it can open alerts again."""
     actions.resume_heartbeat(get_unit_of_work(), project, heartbeat_id)
     flash("Heartbeat resumed.")
     return _redirect_to_heartbeat(project, heartbeat_id)
@@ -134,7 +140,10 @@ def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_HEARTBEAT_PATH}/reset_url")
 @permission_required("heartbeats.reset_url")
 def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Replace the URL; the previous URL is accepted for the chosen time."""
+    """Replace the heartbeat's ping URL.
+
+    The previous URL is accepted for the chosen time.
+    """
     form = ResetUrlForm()
     made = form.run_if_valid(
         lambda: actions.reset_url(get_unit_of_work(), project, heartbeat_id, form.build_reset())
@@ -161,7 +170,7 @@ def _redirect_to_heartbeat(project: ProjectView, heartbeat_id: int) -> ResponseR
     return redirect(url_for("heartbeats.show", project_path=path, heartbeat_id=heartbeat_id))
 
 
-pings = MachineBlueprint(
+pings = ApiClientBlueprint(
     "heartbeat_pings", __name__, errors=ErrorFormat.TEXT, url_prefix="/-/ping/<key>"
 )
 _PING_METHODS = ("GET", "POST")

@@ -1,8 +1,8 @@
 """The documents in `docs/`: their index, and each document as HTML.
 
-Links lead to pages, and placeholders are replaced with the reader's values. The documents belong to
-the project and contain no HTML, and markdown-it-py escapes all text, so nothing has to be
-sanitized.
+Links to other documents are replaced with links to their pages. Placeholders are replaced with the
+reader's values. The output needs no sanitizing: the documents belong to the project and contain no
+HTML, and markdown-it-py escapes all text.
 """
 
 import posixpath
@@ -35,7 +35,7 @@ _TABLE_ROLES = {
     "th_open": "columnheader",
     "td_open": "cell",
 }
-#: Pattern for the positions in a name after which a line can end.
+#: Pattern for the characters in a name after which a line break is allowed.
 _BREAK_PATTERN = re.compile(r"(?<=\w)[._](?=\w)")
 #: Titles of code blocks without a file name, by language.
 _LANGUAGE_TITLES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
@@ -87,7 +87,7 @@ INTEGRATION_URL_PLACEHOLDER = "INTEGRATION_URL"
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A document in Markdown."""
+    """A Markdown document from `docs/`."""
 
     #: Path of the document relative to `docs/`, without the extension, such as `guides/curl`.
     name: str
@@ -96,8 +96,8 @@ class Document:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic:
-    """An entry of the index: a document and its description."""
+class IndexedDocument:
+    """A document in the index, with its title and description."""
 
     name: str
     title: str
@@ -106,15 +106,18 @@ class Topic:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the index."""
+    """A section of the documentation index, with its topics."""
 
     title: str
-    topics: tuple[Topic, ...]
+    topics: tuple[IndexedDocument, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuideValues:
-    """Values that replace placeholders in a document. Placeholders without a value remain."""
+    """Values that replace placeholders in a document.
+
+    Placeholders without a value are left unchanged.
+    """
 
     base_url: str
     client_id: str | None = None
@@ -123,7 +126,7 @@ class GuideValues:
     project_path: str | None = None
 
     def replace_placeholders(self, text: str) -> str:
-        """Replace the placeholders in a text."""
+        """Replace the placeholders in a string."""
         known = self._map_values_by_placeholder()
         names = "|".join(
             _LOOPBACK_PATTERN if name == _LOOPBACK_CALLBACK else re.escape(name)
@@ -160,21 +163,21 @@ def load_documents() -> Mapping[str, Document]:
 
 @cache
 def load_sections() -> tuple[Section, ...]:
-    """Return the sections of the index."""
-    found: dict[str, list[Topic]] = {}
+    """Return the sections of the documentation index."""
+    found: dict[str, list[IndexedDocument]] = {}
     title = ""
     index = load_documents().get(_INDEX_NAME)
     for line in index.text.splitlines() if index else ():
         if heading := _SECTION_PATTERN.match(line):
             title = heading[1]
         elif topic := _TOPIC_PATTERN.match(line):
-            made = Topic(name=topic[2], title=topic[1], about=topic[3])
+            made = IndexedDocument(name=topic[2], title=topic[1], about=topic[3])
             found.setdefault(title, []).append(made)
     return tuple(Section(title=title, topics=tuple(topics)) for title, topics in found.items())
 
 
 def find_document(name: str) -> Document | None:
-    """Return a document by its name, or None."""
+    """Return the document with the given name, or None if it does not exist."""
     return None if name == _INDEX_NAME else load_documents().get(name)
 
 
@@ -198,7 +201,7 @@ def _read_document(file: Path) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """A second-level heading."""
+    """A second-level heading, with its anchor."""
 
     anchor: str
     title: str
@@ -206,7 +209,7 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedDocument:
-    """A rendered document without its title."""
+    """The HTML of a document without its title, and a list of its second-level headings."""
 
     html: Markup
     headings: tuple[Heading, ...]
@@ -272,10 +275,11 @@ def _split_tables(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def _label_cells_of_wide_table(table: Sequence[Token]) -> None:
-    """Prepare a text table with three or more columns for narrow screens, where rows become cards.
+    """Prepare a wide text table for narrow screens, where rows become cards.
 
-    Each cell gets the heading of its column, and all elements get roles, because the changed layout
-    hides them from screen readers. Tables of numbers stay tables, so that numbers can be compared.
+    A wide table has three or more columns. Each cell gets its column heading as a label. All
+    elements get ARIA roles, because the card layout hides the table structure from screen readers.
+    Tables of numbers stay tables, so that numbers can be compared.
     """
     headings = [
         "".join(each.content for each in inline.children or ())
@@ -324,7 +328,10 @@ class _LinkResolver:
     values: GuideValues
 
     def resolve_links(self, tokens: Sequence[Token]) -> Iterator[Token]:
-        """Yield the tokens of a line; a link to a file outside `docs/` becomes plain text."""
+        """Yield the tokens of a line with resolved links and images.
+
+        A link to a file outside `docs/` becomes plain text.
+        """
         is_dropped = False
         for token in tokens:
             if token.type == "link_open":
@@ -367,9 +374,10 @@ def _build_parser() -> MarkdownIt:
 def _render_code_block(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render a code block; the text after the language is the file name.
+    """Render a code block with its file name.
 
-    In shell blocks, the text is a name for tests and is not shown.
+    The file name follows the language. In shell blocks, the text after the language is a name for
+    tests and is not shown.
     """
     del renderer, options
     language, _, name = tokens[index].info.strip().partition(" ")
@@ -411,6 +419,6 @@ def _render_table_end(
 
 
 def _make_anchor_unique(label: str, seen: Counter[str]) -> str:
-    """Return a label that is unique on the page."""
+    """Return the label, followed by a number if the page already contains the label."""
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"

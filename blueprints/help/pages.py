@@ -13,7 +13,7 @@ from blueprints.help.documents import (
     load_sections,
     render_document,
 )
-from blueprints.help.readers import find_guide_reader, find_offered_applications
+from blueprints.help.guide_context import find_guide_context, find_offered_applications
 from blueprints.help.search import MAX_SEARCH_LENGTH, search_documents
 from domain.core.errors import NotFoundError
 from domain.oauth.error_help import OAUTH_ERRORS
@@ -45,7 +45,7 @@ def guide(name: str) -> ResponseReturnValue:
     if new_name := RENAMED_DOCUMENTS.get(f"guides/{name}"):
         return _redirect_to_document(new_name)
     document = _get_document(f"guides/{name}")
-    reader = find_guide_reader(document)
+    reader = find_guide_context(document)
     return render_template(
         "help/document.html",
         document=document,
@@ -59,7 +59,7 @@ def guide(name: str) -> ResponseReturnValue:
 @help_pages.get("/docs/<path:name>")
 @open_to_anyone
 def document(name: str) -> ResponseReturnValue:
-    """Show a document."""
+    """Show a document from `docs/` that is not a guide."""
     if name.startswith("guides/"):
         raise NotFoundError(_NOT_FOUND_MESSAGE)
     if new_name := RENAMED_DOCUMENTS.get(name):

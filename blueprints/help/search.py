@@ -1,6 +1,7 @@
 """Search at /help: matches whole words and glossary synonyms.
 
-Matches in tables of codes and in headings rank first, and evidence ranks last.
+Matches in headings and in tables of codes rank first. Documents in `docs/evidence/` and `docs/adr/`
+rank last.
 """
 
 import re
@@ -52,7 +53,7 @@ class DocumentPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchHit:
+class DocumentSearchHit:
     """A document part that matches a search, with an excerpt."""
 
     part: DocumentPart
@@ -63,7 +64,7 @@ class SearchHit:
 TermPattern = re.Pattern[str]
 
 
-def search_documents(text: str) -> tuple[SearchHit, ...]:
+def search_documents(text: str) -> tuple[DocumentSearchHit, ...]:
     """Return the document parts that contain every search term, best matches first."""
     terms = list(_split_terms(text[:MAX_SEARCH_LENGTH].casefold()))
     found = [
@@ -74,12 +75,13 @@ def search_documents(text: str) -> tuple[SearchHit, ...]:
     # The sort is stable, so parts with the same rank keep the order of the index.
     found.sort(key=lambda part: _rank_document_part(part, terms), reverse=True)
     return tuple(
-        SearchHit(part=part, excerpt=_build_excerpt(part, terms)) for part in found[:MAX_RESULTS]
+        DocumentSearchHit(part=part, excerpt=_build_excerpt(part, terms))
+        for part in found[:MAX_RESULTS]
     )
 
 
 def _split_terms(text: str) -> Iterator[TermPattern]:
-    """Yield the terms of a search; a synonym with several words counts as one term."""
+    """Yield the terms of a search. A synonym with several words counts as one term."""
     for phrase, others in _load_synonyms().items():
         pattern = _compile_phrase(phrase)
         if pattern.search(text):
@@ -117,7 +119,10 @@ def _load_document_parts() -> tuple[DocumentPart, ...]:
 
 
 def _split_document(document: Document) -> list[DocumentPart]:
-    """Split a document at its headings; a number sign inside a code block is not a heading."""
+    """Split a document at its headings.
+
+    A number sign inside a code block is not a heading.
+    """
     parts: list[tuple[str, list[str]]] = [("", [])]
     is_code = False
     for line in document.text.splitlines()[1:]:
@@ -140,16 +145,18 @@ def _fold_document_part(document_part: DocumentPart) -> str:
 
 @cache
 def _list_codes(part: DocumentPart) -> Sequence[str]:
-    """Return the codes that the tables of a part describe, in lowercase."""
+    """Return the codes in the tables of a document part, in lowercase."""
     return [code.casefold() for code in _CODE_ROW_PATTERN.findall(part.text)]
 
 
 def _rank_document_part(
     document_part: DocumentPart, terms: Sequence[TermPattern]
 ) -> tuple[bool, int, int]:
-    """Return the sort key of a part: evidence last, then by the number of terms in headings.
+    """Return a sort key that is highest for the best match.
 
-    Among parts that describe a code in a table, the part with the longest tables comes first.
+    Documents for engineers rank below all other documents. Parts rank higher if more terms occur in
+    headings or in tables of codes. Among parts that describe a code in a table, the part with the
+    longest tables ranks first.
     """
     title, heading = document_part.document.title.casefold(), document_part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)

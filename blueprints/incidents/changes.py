@@ -18,7 +18,7 @@ from domain.incidents.types import (
 from domain.projects.views import ProjectView
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 
 incident_changes = PageBlueprint(
@@ -60,7 +60,7 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 @incident_changes.post(f"{_INCIDENT_PATH}/page")
 @permission_required("incidents.page")
-def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
+def page_selected_user(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page an assignee about an incident."""
     with show_errors_on_next_page(InvalidError):
         name = request.form.get("user", "")
@@ -96,7 +96,7 @@ def _change_incident(project: ProjectView, iid: int, **given: object) -> Respons
 @incident_changes.post(f"{_INCIDENT_PATH}/alerts")
 @permission_required("incident_alerts.create")
 def link(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Link an alert to an incident by its number."""
+    """Link the alert with the submitted number to an incident."""
     number = parse_id(request.form.get("alert", "").strip().removeprefix("#"))
     with show_errors_on_next_page(InvalidError, NotFoundError):
         if not number:
@@ -120,7 +120,7 @@ def unlink(project: ProjectView, iid: int, alert_iid: int) -> ResponseReturnValu
 @incident_changes.post(f"{_INCIDENT_PATH}/delete")
 @permission_required("incidents.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Delete an incident; its alerts are kept."""
+    """Delete an incident and keep its alerts."""
     actions.delete_incident(get_unit_of_work(), project, iid)
     flash(f"Incident #{iid} deleted. Its alerts are kept.")
     return redirect(url_for("incidents.index", project_path=project.path))
@@ -143,7 +143,7 @@ _COMMENT_PATH = f"/<int(max={MAX_ID}):note_id>"
 @incident_comments.post("")
 @permission_required("incident_notes.create")
 def write(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Add a comment."""
+    """Add a comment to an incident."""
     given = {"body": request.form.get("text", ""), "internal": "internal" in request.form}
     with show_errors_on_next_page(InvalidError):
         note_actions.create_note(
@@ -167,7 +167,7 @@ def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturn
 @incident_comments.post(f"{_COMMENT_PATH}/delete", endpoint="delete")
 @permission_required("incident_notes.delete")
 def delete_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
-    """Delete a comment."""
+    """Delete a comment from an incident."""
     note_actions.delete_note(get_unit_of_work(), project, iid, note_id)
     flash("Comment deleted.")
     return _redirect_to_incident(project, iid, part="timeline")

@@ -19,10 +19,10 @@ from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.timeline import has_set_status
-from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
+from domain.incidents.timelines.actions import list_incident_timeline, show_responders_and_runbooks
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import Incident, NewIncident
-from domain.paging.change_marks.alerts import find_incident_mark
+from domain.paging.page_digests.alerts import find_incident_digest
 from domain.projects.views import ProjectView
 from forms.incidents import (
     INCIDENT_LIST_PARAMETERS,
@@ -33,7 +33,7 @@ from forms.incidents import (
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     Tab,
@@ -41,15 +41,15 @@ from web.pages.list_query import (
     get_list_query,
     get_page_size,
 )
-from web.pages.live import render_live_page
+from web.pages.live_pages import render_live_page
 from web.pages.markdown import render_markdown_document
-from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
+from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_timeline_query
 from web.services import get_current_time
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
 #: URL path of an incident. The converter rejects numbers that are too large for the database.
 _INCIDENT_PATH = f"/<int(max={MAX_IID}):iid>"
-#: Maximum number of names in a selection list. The API can assign other users.
+#: Maximum number of names in a selection list. Other users can be assigned through the API.
 _MAX_CHOICES = 200
 _ALERTS_PER_PAGE = 20
 
@@ -57,7 +57,7 @@ _ALERTS_PER_PAGE = 20
 @incidents.get("")
 @permission_required("incidents.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List incidents."""
+    """List the project's incidents that match the filters."""
     query = parse_incident_list_query(
         get_list_query(*INCIDENT_LIST_PARAMETERS, *CURSOR_PARAMETERS), project_id=project.id
     )
@@ -159,12 +159,12 @@ def _redirect_to_new_incident(project: ProjectView, incident: Incident) -> Respo
 @permission_required("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and timeline."""
-    mark = find_incident_mark(get_unit_of_work(), project, iid)
+    mark = find_incident_digest(get_unit_of_work(), project, iid)
     return render_live_page(mark, lambda: _render_incident(project, iid))
 
 
 def _render_incident(project: ProjectView, iid: int) -> ResponseReturnValue:
-    given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_requested_timeline()
+    given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_timeline_query()
     incident = actions.show_incident(get_unit_of_work(), project, iid)
     alerts = KeysetRange(size=_ALERTS_PER_PAGE, before=read_id(given.get("alerts")))
     rule_id = incident.rule_id
@@ -173,12 +173,12 @@ def _render_incident(project: ProjectView, iid: int) -> ResponseReturnValue:
         project=project,
         incident=incident,
         rule=find_rule_name(get_unit_of_work(), project, rule_id) if rule_id else None,
-        linked=actions.list_incident_alerts_page(get_unit_of_work(), project, iid, alerts),
+        linked=actions.fetch_incident_alert_page(get_unit_of_work(), project, iid, alerts),
         timeline=build_timeline_page(
             list_incident_timeline(get_unit_of_work(), project, iid, query), query
         ),
         most_alerts=MAX_TIMELINE_ALERTS,
-        around=show_incident_surroundings(get_unit_of_work(), project, iid),
+        around=show_responders_and_runbooks(get_unit_of_work(), project, iid),
         people=_list_assignee_choices(project),
         is_own_status=has_set_status(incident.id, get_current_user().id, session=db.session()),
         severities=SEVERITIES,

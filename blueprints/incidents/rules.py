@@ -15,7 +15,7 @@ from forms.incidents import IncidentRuleForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.services import get_current_time
 
@@ -47,7 +47,10 @@ def _render_list_page(project: ProjectView, form: IncidentRuleForm) -> str:
 
 
 def _list_responder_choices(project: ProjectView) -> TargetChoices:
-    """Return the targets that a rule can page; only escalation policies page channels."""
+    """Return the users and schedules that a rule can page.
+
+    Channels are not included, because only escalation policies page channels.
+    """
     found = find_target_choices(
         project,
         maximum=_MAX_RESPONDER_CHOICES,
@@ -60,7 +63,7 @@ def _list_responder_choices(project: ProjectView) -> TargetChoices:
 @incident_rules.post("")
 @permission_required("incident_rules.create")
 def create(project: ProjectView) -> ResponseReturnValue:
-    """Create a rule."""
+    """Create a rule that opens incidents."""
     form = IncidentRuleForm()
     made = form.run_if_valid(
         lambda: actions.create_rule(get_unit_of_work(), project, form.build_body(NewIncidentRule))
@@ -92,7 +95,7 @@ def _render_edit_page(project: ProjectView, rule_id: int, form: IncidentRuleForm
 @incident_rules.post(_RULE_PATH)
 @permission_required("incident_rules.change")
 def change(project: ProjectView, rule_id: int) -> ResponseReturnValue:
-    """Change a rule."""
+    """Change an incident rule."""
     form = IncidentRuleForm()
     changed = form.run_if_valid(
         lambda: actions.change_rule(

@@ -12,24 +12,25 @@ from domain.alerts.handling.occurrences import (
 )
 from domain.alerts.integrations import delivery_actions as actions
 from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.mapping_questions import count_open_questions
 from domain.alerts.integrations.related_deliveries import find_earlier_message
 from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
-from domain.alerts.reading.severity import find_unknown_words
-from domain.paging.change_marks.projects import find_deliveries_mark
+from domain.alerts.parsing.severity import find_unknown_words
+from domain.paging.page_digests.projects import find_deliveries_digest
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import (
     build_page_links,
     get_list_query,
-    get_requested_slice,
-    read_query_part,
+    get_requested_keyset_range,
+    read_query_parameters,
 )
-from web.pages.live import render_live_page
+from web.pages.live_pages import render_live_page
 from web.pages.templating import pluralize
 
 deliveries = PageBlueprint(
@@ -44,22 +45,23 @@ deliveries = PageBlueprint(
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
     get_receiving_integration(get_unit_of_work(), project, integration_id)
-    mark = find_deliveries_mark(integration_id, session=db.session())
+    mark = find_deliveries_digest(integration_id, session=db.session())
     return render_live_page(mark, lambda: _render_log(project, integration_id))
 
 
 def _render_log(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     wanted = _parse_delivery_filter(integration_id)
-    page = domain.list_deliveries(wanted, get_requested_slice(), session=db.session())
-    with_one = [each.id for each in page.items if each.changed == 1]
+    page = domain.list_deliveries(wanted, get_requested_keyset_range(), session=db.session())
+    with_one = [each.id for each in page.items if each.changed_alert_count == 1]
     return render_template(
         "integrations/deliveries.html",
         project=project,
         integration=integration,
+        open_questions=count_open_questions(get_unit_of_work(), integration),
         wanted=wanted,
         shows=tuple(domain.DeliverySelection),
-        refusals=domain.count_rejections(integration_id, session=db.session()),
+        refusals=domain.count_rejected_deliveries(integration_id, session=db.session()),
         warnings=find_warnings(get_unit_of_work(), integration),
         recent=domain.MAX_RECENT_DELIVERIES,
         page=build_page_links(page),
@@ -70,13 +72,13 @@ def _render_log(project: ProjectView, integration_id: int) -> ResponseReturnValu
 
 def _parse_delivery_filter(integration_id: int) -> domain.DeliveryFilter:
     given = get_list_query(
-        *("show", "status", "before", "after", "period"), *domain.DeliveryTimes.model_fields
+        *("show", "status", "before", "after", "period"), *domain.DeliveryPeriodQuery.model_fields
     )
     return domain.DeliveryFilter(
         integration_id=integration_id,
-        show=domain.parse_selection(given.get("show")),
+        show=domain.parse_delivery_selection(given.get("show")),
         status_code=domain.parse_status_code(given.get("status")),
-        period=read_query_part(domain.DeliveryTimes).period,
+        period=read_query_parameters(domain.DeliveryPeriodQuery).period,
     )
 
 
@@ -110,7 +112,7 @@ def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Reprocess the rejected deliveries from the chosen period."""
     form, unit = ReplayForm(), get_unit_of_work()
     if form.validate_on_submit():
-        period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
+        period = ReplayBody(since=unit.now - form.period_length, after=form.after.data or 0)
         result = actions.replay_deliveries(unit, project, integration_id, period)
         _flash_replay_result(result)
         after, length = result.next_after, form.period.data

@@ -8,13 +8,13 @@ from blueprints.help.documents import GuideValues, render_guide_steps
 from domain.alerts.formats.registry import ON_CALL_TOOL_LINKS
 from domain.alerts.integrations.integrations import can_customize_integrations
 from domain.alerts.integrations.mapping_actions import create_integration_for_tool
-from domain.alerts.recognition.tools import get_known_tool, search_tools
+from domain.alerts.recognition.known_tools import get_known_tool, search_tools
 from domain.alerts.tools.base import MonitoringTool
 from domain.projects.views import ProjectView
 from forms.integrations import ToolIntegrationForm
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 from web.services import get_settings
@@ -67,7 +67,10 @@ def add(project: ProjectView, slug: str) -> ResponseReturnValue:
 def render_tool_guide(
     tool: MonitoringTool, project: ProjectView, *, url: str | None = None
 ) -> Markup | None:
-    """Render a tool's guide, if it has one. `url` is the integration URL that the guide shows."""
+    """Render a tool's guide, or return None if the tool has no guide.
+
+    `url` is the integration URL that the guide shows.
+    """
     has_mapping = not tool.mapping.reads_fields or can_customize_integrations(get_unit_of_work())
     values = GuideValues(
         base_url=get_settings().base_url, integration_url=url, project_path=project.path

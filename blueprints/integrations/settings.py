@@ -1,4 +1,4 @@
-"""The settings of an integration: name, API URL, activation, and mapping."""
+"""The settings of an integration: name, API URL, active state, and mapping."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from domain.alerts.integrations.mapping_preview import (
     MessageParser,
     preview_deliveries,
 )
-from domain.alerts.integrations.mapping_questions import answer_questions
+from domain.alerts.integrations.mapping_questions import apply_answers, propose_mapping_again
 from domain.alerts.integrations.mapping_types import MappingQuestion, RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
-from domain.alerts.reading.mapping_rules import Operator
+from domain.alerts.parsing.mapping_rules import Operator
 from domain.core.database.pagination import get_row_id
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
@@ -35,7 +35,7 @@ from forms.integrations import (
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.services import get_current_time, get_parser_settings
 
@@ -60,17 +60,17 @@ class _MappingEditor:
     @property
     def questions(self) -> Sequence[MappingQuestion]:
         """Questions about the mapping that have not been answered."""
-        draft = self.draft
-        return answer_questions(draft.messages, {}, draft.mapping)[1] if draft else ()
+        draft, given = self.draft, self.form.answers
+        return apply_answers(draft.messages, given, draft.mapping)[1] if draft else ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
 @permission_required("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show all settings, and change the name, the API URL and the activation."""
+    """Show all settings, and change the name, the API URL and the active state."""
     integration = domain.get_integration(get_unit_of_work(), project, integration_id)
     form = _build_settings_form(integration, is_posted=True)
-    form.use(request.form.get("use", ""))
+    form.add_proposed_label(request.form.get("use", ""))
     if form.run_if_valid(
         lambda: actions.change_integration(
             get_unit_of_work(), project, integration_id, form.build_entered_body(IntegrationChange)
@@ -84,7 +84,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_settings.post("/mapping")
 @permission_required("alert_mappings.change")
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Parse a sample, or preview or save a mapping. A new sample has to be mapped first."""
+    """Parse a sample, preview a mapping, or save a mapping that the user has reviewed."""
     integration = get_mappable_integration(get_unit_of_work(), project, integration_id)
     form = MappingForm()
     for role in ("repeat", "recovery"):
@@ -140,11 +140,14 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
-    """Return the posted draft with answers, or add the errors to the form and return None."""
+    """Return the posted draft with the user's answers, or None if a form field is invalid.
+
+    The errors are added to the form.
+    """
     draft = form.run_if_valid(
         lambda: samples.parse_draft(
             form.messages,
-            form.chosen,
+            form.entered_mapping,
             integration,
             mapped_for=form.mapped_for.data or "",
             proposed=form.proposed.data or "",
@@ -153,7 +156,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
     )
     if draft is None or draft.is_new_sample:
         return draft
-    answered, _ = answer_questions(draft.messages, form.answers, draft.mapping)
+    answered, _ = apply_answers(draft.messages, form.answers, draft.mapping)
     return replace(draft, mapping=answered.mapping)
 
 
@@ -164,7 +167,9 @@ def _load_editor(integration: IntegrationView) -> _MappingEditor:
         for name in ("sample", "repeat", "recovery")
         if (delivery_id := get_row_id(request.args, name)) is not None
     }
-    form = MappingForm(formdata=None, **{"sample": integration.sample, **texts})
+    # The saved messages are not about a sample that was just selected.
+    saved = {} if "sample" in texts else vars(samples.get_saved_messages(integration))
+    form = MappingForm(formdata=None, **{**saved, **texts})
     limit = get_parser_settings().nesting_limit
     draft = form.run(lambda: samples.load_draft(form.messages, integration, nesting_limit=limit))
     if draft and "sample" in texts:
@@ -178,14 +183,18 @@ def _get_delivery_text(integration: IntegrationView, delivery_id: int) -> str:
 
 def _propose_draft(draft: MappingDraft, integration: IntegrationView) -> MappingDraft:
     words = integration.mapping.rules.severity_words
-    proposed = samples.build_proposed_draft(draft.sample, draft.messages, words)
+    again = None if draft.is_new_sample else propose_mapping_again(draft.messages, draft.mapping)
+    proposed = samples.build_proposed_draft(draft.sample, draft.messages, words, again)
     return replace(proposed, is_new_sample=draft.is_new_sample)
 
 
 def _build_editor(
     form: MappingForm, integration: IntegrationView, draft: MappingDraft | None
 ) -> _MappingEditor:
-    """Return the editor with a preview of the draft, or add the draft's errors to the form."""
+    """Return the editor with a preview of the draft.
+
+    If the draft is invalid, the errors are added to the form.
+    """
     if draft is None:
         return _MappingEditor(form=form)
     parser = MessageParser(
@@ -249,7 +258,7 @@ severity_words = PageBlueprint(
 def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table of severity words."""
     with show_errors_on_next_page(InvalidError, ValueError):
-        table = SeverityWordsForm().table
+        table = SeverityWordsForm().severities_by_word
         mapping_actions.save_severity_words(get_unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
     return _redirect_to_settings(project, integration_id, anchor="severity-words")

@@ -7,14 +7,14 @@ from domain.alerts.integrations import mapping_actions
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.sender_warnings import WarningKind, find_warnings
-from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.parsing.mapping import FieldMapping
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.types.validation import validate_body
 from domain.projects.views import ProjectView
 from forms.integrations import WarningFixForm
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 integration_warnings = PageBlueprint(
     "integration_warnings",
@@ -52,10 +52,12 @@ def save(project: ProjectView, integration_id: int, kind: str) -> ResponseReturn
     form, unit = WarningFixForm(), get_unit_of_work()
     try:
         if kind == WarningKind.UNKNOWN_SEVERITY:
-            mapping_actions.add_severity_words(unit, project, integration_id, form.words)
+            mapping_actions.add_severity_words(
+                unit, project, integration_id, form.chosen_severities
+            )
             flash("Severity words saved. To apply them to stored deliveries, send them again.")
         else:
-            body = validate_body(AlertMappingBody, form.read_fix())
+            body = validate_body(AlertMappingBody, form.parse_fixed_mapping())
             mapping_actions.change_mapping(unit, project, integration_id, body)
             flash("Mapping saved. It applies to new deliveries.")
     except (ConflictError, InvalidError) as error:

@@ -11,25 +11,31 @@ from flask_login import current_user
 from blueprints.accounts.sign_in.attempts import redirect_to_security_settings
 from domain.access.scopes import describe_scopes as scope_views
 from domain.oauth import authorization
-from domain.oauth.authorization import AuthorizationStep, CheckedRequest
-from domain.oauth.clients.directory import get_application_page
+from domain.oauth.authorization import AuthorizationStep, CheckedAuthorizationRequest
+from domain.oauth.clients.application_lists import get_application_overview
 from domain.oauth.clients.redirect_uris import describe_redirect_destination
 from domain.oauth.clients.types import ApplicationView
-from domain.oauth.consent.approvals import Approval
-from domain.oauth.consent.pushed_requests import open_pushed_request
+from domain.oauth.consent.approvals import Approver
+from domain.oauth.consent.pushed_requests import resolve_pushed_request
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.decorators import get_current_user, open_to_anyone
-from web.access.return_urls import shorten_address
-from web.access.second_factor_rule import find_due_factor_requirement
-from web.api.description.described import FORM, HTML, OAUTH, DescribedResponse, ViewDescription
+from web.access.return_urls import shorten_return_url
+from web.access.second_factor_requirements import find_due_second_factor_requirement
+from web.api.openapi.view_descriptions import (
+    FORM,
+    HTML,
+    OAUTH,
+    AdditionalResponse,
+    ViewDescription,
+)
 from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.public_urls import get_current_path
+from web.http.public_urls import get_current_path_and_query
 from web.oauth import (
     build_approval,
     build_authorization_url,
@@ -55,17 +61,17 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
     query=AuthorizationRequest,
     content_type=HTML,
     others={
-        302: DescribedResponse(
+        302: AdditionalResponse(
             text="Redirect to the sign-in page, or back to the application with a code or an "
             "error.",
             content_type=HTML,
             headers=("Location",),
         ),
-        400: DescribedResponse(text="The application is unknown.", content_type=HTML),
+        400: AdditionalResponse(text="The application is unknown.", content_type=HTML),
     },
 )
 # Writes are allowed, since an application that was already approved receives its code immediately.
-# Users with a required setup step are not redirected before the view runs. With prompt=none, the
+# Users with a required setup step are not redirected before the view runs: with prompt=none, the
 # request may be in a hidden frame, and the application must receive a response.
 @open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
@@ -75,7 +81,7 @@ def consent() -> ResponseReturnValue:
     server, asked = AuthorizationServer(build_oauth_context()), build_stored_request({})
     try:
         asked = read_query_request()
-        asked = open_pushed_request(asked, server.context)
+        asked = resolve_pushed_request(asked, server.context)
         checked = authorization.check_authorization_request(asked, server)
         return _perform_authorization_step(
             authorization.find_next_step(checked, _find_approval(), server=server), checked, server
@@ -98,7 +104,8 @@ def consent() -> ResponseReturnValue:
 def consent_by_post() -> ResponseReturnValue:
     """Accept an authorization request by POST (OpenID Connect Core 3.1.2.1).
 
-    The request comes from another origin and has no CSRF token, so it is only redirected to GET.
+    The request comes from another origin and has no CSRF token, so the browser is only redirected
+    to the same authorization request by GET.
     """
     try:
         check_parameters_utf8(request.get_data())
@@ -137,7 +144,7 @@ def decide() -> ResponseReturnValue:
 
 
 def _handle_repeated_decision(oauth_request: ProtocolRequest) -> ResponseReturnValue:
-    """Respond to a form that was already submitted by repeating the first decision."""
+    """Repeat the response to the first decision if a form was already submitted."""
     server = AuthorizationServer(build_oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     user_id = get_current_user().id
@@ -154,22 +161,27 @@ def _apply_decision(oauth_request: ProtocolRequest) -> ResponseReturnValue:
     is_yes = request.form.get("decision") == "authorize"
     answer = authorization.accept_request if is_yes else authorization.deny_request
     try:
-        oauth_request = open_pushed_request(oauth_request, server.context)
+        oauth_request = resolve_pushed_request(oauth_request, server.context)
         checked = authorization.check_authorization_request(oauth_request, server)
         return build_flask_response(answer(checked, build_submitted_approval(), server=server))
     except ProtocolError as error:
         return _handle_error(error, oauth_request, server)
 
 
-def _find_approval() -> Approval | None:
-    """Return the signed-in user, or None if a sign-in or a setup step is required first."""
+def _find_approval() -> Approver | None:
+    """Return the signed-in user, who can approve or deny the authorization request.
+
+    Return None if a sign-in or a setup step is required first.
+    """
     if not current_user.is_authenticated or current_user.user.must_change_password:
         return None
-    return None if find_due_factor_requirement() else build_approval()
+    return None if find_due_second_factor_requirement() else build_approval()
 
 
 def _perform_authorization_step(
-    step: AuthorizationStep, checked_request: CheckedRequest, server: AuthorizationServer
+    step: AuthorizationStep,
+    checked_request: CheckedAuthorizationRequest,
+    server: AuthorizationServer,
 ) -> ResponseReturnValue:
     match step:
         case AuthorizationStep.SIGN_IN | AuthorizationStep.SIGN_IN_AGAIN:
@@ -186,15 +198,17 @@ def _perform_authorization_step(
             )
 
 
-def _redirect_to_sign_in(checked_request: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
+def _redirect_to_sign_in(
+    checked_request: CheckedAuthorizationRequest, *, is_known: bool
+) -> ResponseReturnValue:
     """Redirect to the sign-in page, which redirects back to the authorization request.
 
-    Users are not signed out. Signed-in users with a setup step to complete are redirected to the
-    security settings.
+    Signed-in users are not signed out. If they still have to complete a setup step, they are
+    redirected to the security settings.
     """
     if current_user.is_authenticated and not is_known:
         return redirect_to_security_settings()
-    return_url = shorten_address(get_current_path())
+    return_url = shorten_return_url(get_current_path_and_query())
     if checked_request.may_require_new_sign_in:
         return_url = build_url_after_sign_in(checked_request.request)
     again = "yes" if is_known else None
@@ -202,7 +216,7 @@ def _redirect_to_sign_in(checked_request: CheckedRequest, *, is_known: bool) -> 
 
 
 def _render_consent_page(
-    checked_request: CheckedRequest, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     prompt = authorization.get_consent_prompt(
         checked_request, user_id=get_current_user().id, server=server
@@ -210,7 +224,7 @@ def _render_consent_page(
     destination = describe_redirect_destination(checked_request.redirect_uri)
     return render_template(
         "authorize/consent.html",
-        application=get_application_page(
+        application=get_application_overview(
             checked_request.application_id, session=db.session(), now=get_current_time()
         ),
         new_scopes=scope_views(prompt.new, new=prompt.new),
@@ -226,7 +240,10 @@ def _render_consent_page(
 def _handle_error(
     error: ProtocolError, request: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    """Redirect to the application with the error if it is safe, or show the error (4.1.2.1)."""
+    """Redirect to the application with the error if this is safe, or show the error.
+
+    See RFC 6749 section 4.1.2.1.
+    """
     authorization.record_rejected_request(request, error, server)
     answer = server.handle_error_response(request, error) if error.redirect_uri else None
     if answer and authorization.can_redirect_error(
@@ -258,7 +275,10 @@ def _describe_redirect_uri_mismatch(error: ProtocolError) -> Mapping[str, Any] |
 
 
 def _find_edit_url(application: ApplicationView) -> str | None:
-    """Return the URL where the visitor can edit an application, or None if they may not."""
+    """Return the URL where the visitor can edit an application.
+
+    Return None if the visitor is not allowed to edit it.
+    """
     if not current_user.is_authenticated:
         return None
     if application.is_owned_by(get_current_user().id):

@@ -8,7 +8,7 @@ from domain.access.scopes import describe_scopes as scope_views
 from domain.access.scopes import filter_grantable_scopes
 from domain.core.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth import device_authorizations
-from domain.oauth.clients.directory import get_application_page
+from domain.oauth.clients.application_lists import get_application_overview
 from domain.oauth.device_authorizations import (
     MAX_TYPED_CODE_LENGTH,
     DeviceDecision,
@@ -44,7 +44,10 @@ def check_device_grant_enabled() -> None:
 @device.get("")
 @sign_in_required
 def enter() -> ResponseReturnValue:
-    """Show the form for the user code; a code in the URL is prefilled but not submitted."""
+    """Show the form for the user code.
+
+    A code in the URL is prefilled but not submitted.
+    """
     typed = request.args.get("user_code", "")[:MAX_TYPED_CODE_LENGTH]
     code = parse_user_code(typed)
     return _render_code_form(
@@ -84,10 +87,11 @@ def open_request() -> ResponseReturnValue:
 @device.get("/phone")
 @open_to_anyone
 def ask_for_phone() -> ResponseReturnValue:
-    """Show the form for continuing on a phone with a user code. A URL cannot prefill the code.
+    """Show the form for continuing on a phone with a user code.
 
-    Users who scan a QR code do not compare the code with the device. Therefore no link leads to a
-    QR code. Users see a QR code only after they type the code on the device in front of them.
+    A URL cannot prefill the code on this form. Users who scan a QR code do not compare the code
+    with the code on the device. Therefore, the QR code is shown only after the user has typed the
+    code.
     """
     return _render_phone_form(UserCodeForm(formdata=None))
 
@@ -116,8 +120,8 @@ def show_to_phone() -> ResponseReturnValue:
 
 @device.get("/decision")
 @sign_in_required
-def begin_again() -> ResponseReturnValue:
-    """Redirect to the code form after a new sign-in interrupted the decision."""
+def redirect_after_sign_in() -> ResponseReturnValue:
+    """Redirect to the code form after a new sign-in has interrupted the decision."""
     return redirect(url_for("device.enter"))
 
 
@@ -125,7 +129,10 @@ def begin_again() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_code_form)
 def decide() -> ResponseReturnValue:
-    """Store the decision; every button except Approve denies the request."""
+    """Store the user's decision about a device.
+
+    Every button except Approve denies the request.
+    """
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=_build_code_url()))
     decision = _read_device_decision()
@@ -161,9 +168,10 @@ def _render_code_form(form: UserCodeForm) -> str:
 def _render_error(
     form: UserCodeForm, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
-    """Show the error at the code field.
+    """Show the error next to the code field.
 
-    The error is returned and not raised, so that the count of attempts is committed.
+    The function returns the error page instead of raising an error, so that the attempt count is
+    committed.
     """
     form.add_error("user_code", str(error))
     if isinstance(error, TooManyAttemptsError):
@@ -176,7 +184,7 @@ def _render_device_request(device_request: DeviceRequest) -> str:
     return render_template(
         "device/request.html",
         asked=device_request,
-        application=get_application_page(
+        application=get_application_overview(
             device_request.application_id, session=db.session(), now=get_current_time()
         ),
         scopes=scope_views(

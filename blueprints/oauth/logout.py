@@ -1,4 +1,4 @@
-"""The page /oauth/logout: sign-out at an application's request (RP-Initiated Logout 1.0)."""
+"""The /oauth/logout page: sign-out at an application's request (RP-Initiated Logout 1.0)."""
 
 from flask import flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -37,7 +37,7 @@ def ask() -> ResponseReturnValue:
         asked = (
             unseal_logout_request(carried)
             if carried
-            else _check_logout_request(read_query_request())
+            else _parse_logout_request(read_query_request())
         )
     except ProtocolError as error:
         return _render_error(error)
@@ -54,32 +54,32 @@ def decide() -> ResponseReturnValue:
     decision is submitted in a sealed form.
     """
     if "decision" not in request.form:
-        return _redirect_post_to_question()
+        return _redirect_post_to_confirmation()
     sign_in_id = get_current_user().sign_in_id if current_user.is_authenticated else None
     form = unseal_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
     if not form.is_valid:
         flash(OUTDATED_FORM_MESSAGE, "warning")
-        return _redirect_to_question(form.asked)
+        return _redirect_to_confirmation(form.asked)
     if request.form["decision"] != "sign_out":
         return redirect(url_for("home.index"))
     return _sign_out(form.asked)
 
 
-def _check_logout_request(request: ProtocolRequest) -> LogoutRequest:
+def _parse_logout_request(request: ProtocolRequest) -> LogoutRequest:
     return domain.parse_logout_request(
         request, issuer=get_settings().base_url, session=db.session()
     )
 
 
-def _redirect_post_to_question() -> ResponseReturnValue:
+def _redirect_post_to_confirmation() -> ResponseReturnValue:
     try:
-        asked = _check_logout_request(read_form_request())
+        asked = _parse_logout_request(read_form_request())
     except ProtocolError as error:
         return _render_error(error)
-    return _redirect_to_question(asked)
+    return _redirect_to_confirmation(asked)
 
 
-def _redirect_to_question(logout_request: LogoutRequest) -> ResponseReturnValue:
+def _redirect_to_confirmation(logout_request: LogoutRequest) -> ResponseReturnValue:
     return redirect(url_for("logout.ask", request=seal_logout_request(logout_request)), code=303)
 
 
@@ -130,7 +130,7 @@ def _render_confirmation(logout_request: LogoutRequest) -> ResponseReturnValue:
     )
 
 
-def _is_of_another_user(logout_request: LogoutRequest) -> bool:
+def _belongs_to_another_user(logout_request: LogoutRequest) -> bool:
     return current_user.is_authenticated and logout_request.user_id not in {None, current_user.id}
 
 
@@ -139,7 +139,7 @@ def _render_page(state: str, logout_request: LogoutRequest, ticket: str = "") ->
         "authorize/logout.html",
         state=state,
         application_name=logout_request.application_name,
-        is_another_user=_is_of_another_user(logout_request),
+        is_another_user=_belongs_to_another_user(logout_request),
         return_url=domain.build_return_url(logout_request),
         destination=describe_redirect_destination(logout_request.redirect_uri)
         if logout_request.redirect_uri

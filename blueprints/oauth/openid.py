@@ -4,7 +4,7 @@ from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.profiles import build_avatar_svg
-from domain.oauth.openid.keys import (
+from domain.oauth.openid.signing_keys import (
     KEY_NOTICE_PERIOD,
     PublishedKey,
     find_published_keys,
@@ -12,16 +12,16 @@ from domain.oauth.openid.keys import (
     list_published_keys,
 )
 from domain.oauth.openid.userinfo import build_userinfo as claims_for
-from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.server import AuthorizationServer
+from domain.oauth.token_authentication.bearer import Bearer
 from domain.releases.schedule import CHANGES_BY_ID
 from web.access.decorators import authenticates_client, oauth_token_required, open_to_anyone
 from web.access.rate_limits import limit_oauth_by_address
-from web.api.description.described import OAUTH, OPENID, Caller, ViewDescription
+from web.api.openapi.view_descriptions import OAUTH, OPENID, Caller, ViewDescription
 from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims
 from web.extensions import db
 from web.http.cors import RATE_LIMIT_HEADERS, CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.transactions import allow_writes
 from web.oauth import build_flask_response, build_oauth_context, read_form_request
 from web.releases.gate import apply_change
@@ -47,7 +47,7 @@ def _find_or_create_published_keys() -> tuple[PublishedKey, ...]:
     return list_published_keys(session=session, now=moment)
 
 
-openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
+openid = ApiClientBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: Lifetime of cached avatars in seconds.
 _AVATAR_CACHE_SECONDS = 86_400
 #: Access decorator for the key sets. The keys are public, and scripts from any origin can verify
@@ -91,7 +91,7 @@ def userinfo(bearer: Bearer) -> Response:
 @authenticates_client
 @limit_oauth_by_address
 def introspect() -> ResponseReturnValue:
-    """Return whether a token is active, with its metadata (RFC 7662)."""
+    """Return the status and the metadata of a token (RFC 7662)."""
     server = AuthorizationServer(build_oauth_context())
     return build_flask_response(
         server.create_endpoint_response("introspection", read_form_request())

@@ -6,21 +6,21 @@ from typing import Any
 
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.reading.body import parse_body_object
+from domain.alerts.parsing.json_body import parse_body_object
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth import registration as domain
-from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejection
+from domain.oauth.token_authentication.bearer import InvalidTokenError, TokenRejectionReason
 from web.access.bearer_token import TokenLocation, find_presented_token
 from web.access.decorators import authenticates_client, find_bearer
 from web.access.rate_limits import limit_oauth_by_address, limit_registrations_by_address
-from web.api.description.described import JSON, REGISTRATION, Caller, ViewDescription
+from web.api.openapi.view_descriptions import JSON, REGISTRATION, Caller, ViewDescription
 from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.request_bodies import check_media_type, read_limited_body
 from web.oauth import build_flask_response, build_oauth_context
 from web.services import get_settings
 
-registration = MachineBlueprint(
+registration = ApiClientBlueprint(
     "registration", __name__, url_prefix="/oauth/register", errors=ErrorFormat.OAUTH
 )
 _MAX_BODY_BYTES = 65_536
@@ -111,17 +111,24 @@ def remove(uid: str) -> ResponseReturnValue:
 
 
 def _find_registrar_id() -> int | None:
-    """Return the user ID for the initial access token, or None without a token (RFC 7591, 3)."""
+    """Return the ID of the user who owns the initial access token (RFC 7591, 3).
+
+    Return None if the request has no token and registration is open. Raise InvalidTokenError if a
+    token is required, and ForbiddenError for a bot's token.
+    """
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("Bots cannot own applications. Use a personal access token.")
     if bearer is None and not get_settings().open_client_registration:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     return bearer.user_id if bearer else None
 
 
 def _find_registration_token() -> str | None:
-    """Return the registration access token, which is accepted only in the header."""
+    """Return the registration access token from the request headers, or None.
+
+    A token in any other part of the request is not accepted.
+    """
     return find_presented_token(TokenLocation.HEADER)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints that issue, describe and revoke tokens, and that accept requests from clients."""
+"""Endpoints for tokens, pushed authorization requests, and device authorization."""
 
 from functools import partial
 from http import HTTPStatus
@@ -8,16 +8,16 @@ from flask.typing import ResponseReturnValue
 
 from domain.core.errors import NotFoundError
 from domain.oauth.endpoints import build_token_info
-from domain.oauth.presented_tokens.bearer import (
+from domain.oauth.server import AuthorizationServer
+from domain.oauth.token_authentication.bearer import (
     InvalidTokenError,
-    TokenRejection,
+    TokenRejectionReason,
     get_bearer,
 )
-from domain.oauth.server import AuthorizationServer
 from web.access.bearer_token import OAUTH_TOKEN_LOCATIONS, check_key_proof, find_presented_token
 from web.access.decorators import authenticates_client, open_to_anyone
 from web.access.rate_limits import limit_oauth_by_address
-from web.api.description.described import OAUTH, Caller, ViewDescription
+from web.api.openapi.view_descriptions import OAUTH, Caller, ViewDescription
 from web.api.schemas.oauth import (
     DeviceAuthorizationRequest,
     DeviceAuthorizationResponse,
@@ -30,9 +30,9 @@ from web.api.schemas.oauth import (
     TokenResponse,
 )
 from web.http.cors import RATE_LIMIT_HEADERS, CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
 from web.http.json_responses import build_json_response
-from web.metrics import count_token
+from web.metrics import count_token_request
 from web.oauth import (
     build_flask_response,
     build_oauth_context,
@@ -41,7 +41,7 @@ from web.oauth import (
 )
 from web.services import get_services, get_settings
 
-token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
+token = ApiClientBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
 #: CORS policy for single-page applications, which redeem codes and refresh and revoke tokens (RFC
 #: 7009 section 2.3).
 _SCRIPT_CORS_POLICY = CorsPolicy(methods=("POST",), exposed=RATE_LIMIT_HEADERS)
@@ -63,7 +63,7 @@ def issue() -> ResponseReturnValue:
     asked = read_form_request()
     oauth_response = AuthorizationServer(build_oauth_context()).create_token_response(asked)
     body = oauth_response.body if isinstance(oauth_response.body, dict) else {}
-    count_token(asked.get_parameter("grant_type") or "", body.get("error", "issued"))
+    count_token_request(asked.get_parameter("grant_type") or "", body.get("error", "issued"))
     return build_flask_response(oauth_response)
 
 
@@ -132,7 +132,7 @@ def info() -> ResponseReturnValue:
     """Return the scopes and the lifetime of the token that the request presents."""
     presented = find_presented_token(*OAUTH_TOKEN_LOCATIONS)
     if presented is None:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     own = get_services()
     moment = own.clock()
     found = get_bearer(presented, connection=own.connections, keyring=own.keyring, now=moment)

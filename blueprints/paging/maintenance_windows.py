@@ -1,4 +1,7 @@
-"""Pages for maintenance windows in projects and groups. Alerts do not page during a window."""
+"""Pages for maintenance windows in projects and groups.
+
+Alerts do not page anyone during a window.
+"""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -9,13 +12,13 @@ from domain.projects.views import ProjectOrGroup
 from forms.maintenance_windows import MaintenanceWindowForm, build_window_form
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 
 maintenance_windows = NamespaceBlueprint(
@@ -32,7 +35,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
         "maintenance_windows/index.html",
         holder=holder,
         page=build_page_links(
-            actions.get_window_page(get_unit_of_work(), holder, get_requested_slice())
+            actions.fetch_window_page(get_unit_of_work(), holder, get_requested_keyset_range())
         ),
         above=actions.list_inherited_windows(get_unit_of_work(), holder),
     )

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
-from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.core.database.pagination import get_row_id, get_search_text
 from domain.core.errors import InvalidError, QueryError
 from domain.paging.silences import actions
@@ -23,14 +23,14 @@ from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 from web.services import get_parser_settings
 
@@ -53,7 +53,9 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
         states=tuple(SilenceState),
         counts=actions.count_silences_by_state(get_unit_of_work(), holder),
         page=build_page_links(
-            actions.get_silence_page(get_unit_of_work(), holder, state, get_requested_slice())
+            actions.fetch_silence_page(
+                get_unit_of_work(), holder, state, get_requested_keyset_range()
+            )
         ),
         settings=_find_flap_settings(holder),
         above=actions.list_inherited_silences(get_unit_of_work(), holder)
@@ -80,7 +82,7 @@ def _parse_state(word: str) -> SilenceState:
 @permission_required("silences.create")
 def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Preview the alerts that a silence would mute, or create the silence."""
-    alert = _find_alert(holder)
+    alert = _find_alert_labels(holder)
     form = SilenceForm(time_zone=get_current_user().time_zone)
     if request.method == "GET":
         of_alert = "\n".join(map(str, build_matchers(alert.labels))) if alert else ""
@@ -118,8 +120,8 @@ def _build_preview(holder: ProjectOrGroup, form: SilenceForm) -> SilencePreview 
         return None
 
 
-def _find_alert(holder: ProjectOrGroup) -> AlertLabels | None:
-    """Return the alert that the page was opened from, or None."""
+def _find_alert_labels(holder: ProjectOrGroup) -> AlertLabels | None:
+    """Return the labels of the alert in the query, or None if the query contains no alert."""
     get_list_query("alert", "matchers")
     iid = get_row_id(request.args, "alert")
     if iid is None or iid > MAX_IID or holder.is_group:
@@ -168,7 +170,7 @@ def extend(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
 @silences.post("/<int:silence_id>/expire")
 @permission_required("silences.delete")
 def expire(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
-    """End a silence now."""
+    """End a silence immediately."""
     with show_errors_on_next_page(InvalidError):
         actions.expire_silence(get_unit_of_work(), holder, silence_id)
         flash("The silence has ended. Open alerts can page again.")

@@ -8,13 +8,13 @@ from flask.typing import ResponseReturnValue
 from domain.access.roles import Ability, Role
 from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
-from domain.alerts.listing import charts
+from domain.alerts.listing import daily_counts
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import list_alerts
 from domain.alerts.listing.sort_orders import AlertSlice, parse_sort_cursor
 from domain.ci_cd import environment_actions as actions
 from domain.ci_cd.deployment_actions import (
-    find_deployment_days,
+    find_deployed_versions_by_day,
     find_newest_deployment_by_environment,
 )
 from domain.ci_cd.environment_actions import find_deployment_history
@@ -27,13 +27,13 @@ from forms.projects import EnvironmentForm
 from web.access.decorators import permission_required, project_role_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
     get_page_size,
-    read_query_part,
+    read_query_parameters,
 )
 from web.services import get_current_time
 
@@ -44,7 +44,7 @@ _MAX_MARKS = 200
 
 
 class _DayQuery(Query):
-    """A day (UTC) whose deployments are listed."""
+    """A query for the deployments on one day (UTC)."""
 
     day: RequestDay | None = None
 
@@ -132,16 +132,16 @@ def _build_chart_variables(
 ) -> dict[str, Any]:
     """Return the template variables for the chart, and for deployments on one day or all days."""
     session, today = db.session(), get_current_time().date()
-    day, work = read_query_part(_DayQuery).day, get_unit_of_work()
+    day, work = read_query_parameters(_DayQuery).day, get_unit_of_work()
     most = _MAX_MARKS if day else _MAX_DEPLOYMENTS
     history = find_deployment_history(work, project, environment, maximum=most)
     return {
         "day": day,
         "history": [each for each in history if day in {None, each.deployment.created_at.date()}],
-        "days": charts.count_alerts_by_day(
+        "days": daily_counts.count_alerts_by_day(
             project.id, today, environment=environment.name, session=session
         ),
-        "marks": find_deployment_days(environment, maximum=_MAX_MARKS, session=session),
+        "marks": find_deployed_versions_by_day(environment, maximum=_MAX_MARKS, session=session),
     }
 
 
@@ -157,7 +157,7 @@ def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
 @environments.post("/<int:environment_id>/delete")
 @permission_required("environments.delete")
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
-    """Delete an environment; its alerts are kept."""
+    """Delete an environment and keep its alerts."""
     try:
         deleted = actions.delete_environment(get_unit_of_work(), project, environment_id)
     except ConflictError as error:

@@ -13,7 +13,7 @@ from forms.projects import GroupForm
 from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 groups = PageBlueprint("groups", __name__, url_prefix="/groups")
@@ -45,7 +45,10 @@ def new() -> ResponseReturnValue:
 
 
 def _build_new_group(form: GroupForm) -> NewGroup:
-    """Return the group in the form, with the ID of the parent group in its path."""
+    """Build the new group from the form.
+
+    The parent group is found by the entered path. Raise NotFoundError if it does not exist.
+    """
     above, _, segment = (form.path.data or "").rpartition("/")
     parent_id = get_group(above, get_request_viewer(), session=db.session()).id if above else None
     return NewGroup(path=segment, parent_id=parent_id)

@@ -1,5 +1,7 @@
 """The page where a person accepts an invitation, with an existing or a new account."""
 
+from typing import NamedTuple
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
@@ -17,18 +19,31 @@ from forms.account import NewAccountForm
 from web.access.decorators import open_to_anyone, redirect_to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.sealed_values import SECRET_URL_HEADERS, BrokenSealError, unseal_text
 from web.services import get_settings, get_sign_up_policy
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
+
+
+class _InvitationLink(NamedTuple):
+    """The content of an invitation link."""
+
+    id: int
+    email: str
+    group_id: int | None = None
+    project_id: int | None = None
 
 
 @invitations.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show an invitation, or the form that creates an account to accept the invitation."""
-    invitation = actions.show_pending_invitation(get_unit_of_work(), *_parse_link(sealed))
+    link = _parse_link(sealed)
+    try:
+        invitation = actions.show_pending_invitation(get_unit_of_work(), link.id, link.email)
+    except NotFoundError as error:
+        return _redirect_member(link, error)
     owner = find_account_by_email(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
         return redirect_to_sign_in()
@@ -47,19 +62,22 @@ def show(sealed: str) -> ResponseReturnValue:
 @invitations.post("/<sealed>")
 @open_to_anyone
 def accept(sealed: str) -> ResponseReturnValue:
-    """Accept an invitation; for visitors without an account, create an account first."""
+    """Accept an invitation, and create an account for visitors who have no account."""
     if not current_user.is_authenticated:
         return _create_account_and_join(sealed)
-    return _redirect_to_namespace(
-        actions.accept_invitation(get_unit_of_work(), *_parse_link(sealed))
-    )
+    link = _parse_link(sealed)
+    try:
+        invitation = actions.accept_invitation(get_unit_of_work(), link.id, link.email)
+    except NotFoundError as error:
+        return _redirect_member(link, error)
+    return _redirect_to_namespace(invitation.path)
 
 
 def _create_account_and_join(sealed_text: str) -> ResponseReturnValue:
-    form, opened = NewAccountForm(), _parse_link(sealed_text)
-    invitation = actions.show_pending_invitation(get_unit_of_work(), *opened)
+    form, link = NewAccountForm(), _parse_link(sealed_text)
+    invitation = actions.show_pending_invitation(get_unit_of_work(), link.id, link.email)
     try:
-        made = form.run_if_valid(lambda: _create_account(opened, form))
+        made = form.run_if_valid(lambda: _create_account(link, form))
     except TooManyAttemptsError as error:
         form.add_error("username", str(error))
         page, _, headers = _render_account_page(form, invitation, sealed_text)
@@ -70,18 +88,28 @@ def _create_account_and_join(sealed_text: str) -> ResponseReturnValue:
     if made is None:
         return _render_account_page(form, invitation, sealed_text)
     create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
-    return _redirect_to_namespace(invitation)
+    return _redirect_to_namespace(invitation.path)
 
 
-def _create_account(opened: tuple[int, str], form: NewAccountForm) -> UserView:
+def _create_account(link: _InvitationLink, form: NewAccountForm) -> UserView:
     return sign_up.create_invited_account(
-        get_unit_of_work(), *opened, form.build_entered_body(OwnAccountBody)
+        get_unit_of_work(), link.id, link.email, form.build_entered_body(OwnAccountBody)
     )
 
 
-def _redirect_to_namespace(invitation: Invitation) -> ResponseReturnValue:
-    flash(f"You are a member of {invitation.path}.")
-    return redirect(url_for("projects.show_namespace", full_path=invitation.path))
+def _redirect_member(link: _InvitationLink, error: NotFoundError) -> ResponseReturnValue:
+    """Redirect a member whose invitation is no longer pending, and raise the error for others."""
+    path = actions.find_invited_namespace_path(
+        get_unit_of_work(), link.email, link.group_id, link.project_id
+    )
+    if path is None:
+        raise error
+    return _redirect_to_namespace(path)
+
+
+def _redirect_to_namespace(path: str) -> ResponseReturnValue:
+    flash(f"You are a member of {path}.")
+    return redirect(url_for("projects.show_namespace", full_path=path))
 
 
 def _render_account_page(
@@ -98,17 +126,18 @@ def _render_account_page(
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS
 
 
-def _parse_link(sealed_text: str) -> tuple[int, str]:
-    """Return the invitation ID and the email address from a link.
+def _parse_link(sealed_text: str) -> _InvitationLink:
+    """Return the content of a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        number, email = unseal_text(
-            sealed_text, purpose=actions.INVITATION_SEAL_PURPOSE, lifetime=INVITATION_LIFETIME
+        return _InvitationLink(
+            *unseal_text(
+                sealed_text, purpose=actions.INVITATION_SEAL_PURPOSE, lifetime=INVITATION_LIFETIME
+            )
         )
     except BrokenSealError as error:
         raise NotFoundError(
             "This invitation has expired, or its link is incomplete. Ask for a new invitation."
         ) from error
-    return int(number), str(email)

@@ -12,12 +12,11 @@ from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations, send_invitations
-from domain.projects.listing import find_shared_groups
 from domain.projects.member_lists import (
-    Candidate,
     MemberFilter,
+    MemberSuggestion,
     get_direct_member,
-    list_candidates,
+    list_member_suggestions,
     list_members,
 )
 from domain.projects.member_roles import find_usable_member_roles
@@ -28,6 +27,7 @@ from domain.projects.member_types import (
     MemberChange,
     MemberRole,
 )
+from domain.projects.namespace_lists import find_shared_groups
 from domain.projects.shares import NewShare, share_project, unshare_project
 from domain.projects.views import (
     MemberView,
@@ -40,8 +40,8 @@ from forms.members import InvitationForm, MemberForm, RoleForm, ShareForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
-from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
+from web.http.unit_of_work import get_unit_of_work
+from web.pages.list_query import build_numbered_page_links, get_list_query, get_page_request
 from web.pages.templating import pluralize
 from web.services import get_current_time, get_settings
 
@@ -63,11 +63,11 @@ class MemberPages:
         self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
     def show(self) -> ResponseReturnValue:
-        """Show the members."""
+        """Show the members of the group or project."""
         return self._render_page(self._build_form())
 
     def add(self) -> ResponseReturnValue:
-        """Add a member."""
+        """Add a member to the group or project."""
         form = self._build_form()
         try:
             added = form.run_if_valid(
@@ -99,7 +99,7 @@ class MemberPages:
         return self.redirect_to_list(_anchor="invitations")
 
     def redirect_to_list(self, **more: str) -> ResponseReturnValue:
-        """Redirect to the list with its current page and filters, and to a row in it."""
+        """Redirect to the list with its current page and filters, optionally with an anchor."""
         part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 
@@ -127,7 +127,7 @@ class MemberPages:
     def change(self, member_id: int) -> ResponseReturnValue:
         """Change the role of a member to a standard or custom role."""
         form = RoleForm(giver=Role.OWNER, custom_roles=self._find_custom_roles())
-        role, custom = form.get_role(), form.chosen_custom_role
+        role, custom = form.get_validated_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._get_member(member_id).user_id
         try:
@@ -189,7 +189,7 @@ class MemberPages:
         """Show the lists and the forms, with the errors from a rejected change."""
         page = render_template(
             "members/index.html",
-            **self._fetch_lists(),
+            **self._build_list_context(),
             form=form,
             share_form=share_form or self._build_share_form(formdata=None),
             invitation_form=invitation_form or self._build_invitation_form(formdata=None),
@@ -199,10 +199,10 @@ class MemberPages:
         is_rejected = form.errors or problem or share_form or invitation_form
         return page, 422 if is_rejected else 200
 
-    def _fetch_lists(self) -> dict[str, Any]:
+    def _build_list_context(self) -> dict[str, Any]:
         """Return the template variables for the lists on the page."""
         search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
-        part, invitations = get_requested_part(order_by="role"), self._list_invitations()
+        part, invitations = get_page_request(order_by="role"), self._list_invitations()
         found = self._fetch_members(search, part)
         return {
             "holder": self.holder,
@@ -215,13 +215,13 @@ class MemberPages:
             "members": found.items,
             "total": found.total,
             "search": search,
-            # A rejected change shows the list at the URL of the change.
-            "pages_of_members": build_numbered_links(
+            # After a rejected change, the list is shown at the URL of the change.
+            "pages_of_members": build_numbered_page_links(
                 found, part, url_for(f"{self.blueprint}.members", **self.where)
             ),
             "invitations": invitations.items,
             "invitation_total": invitations.total,
-            "candidates": self._list_candidates(),
+            "candidates": self._list_member_suggestions(),
             "shares": self._list_shares(),
         }
 
@@ -249,12 +249,12 @@ class MemberPages:
             today=get_current_time().date(),
         )
 
-    def _list_candidates(self) -> Sequence[Candidate]:
+    def _list_member_suggestions(self) -> Sequence[MemberSuggestion]:
         """Return the suggestions for a new member if the user may add members."""
         if not self.holder.can_maintain:
             return ()
         viewer = get_viewer(get_unit_of_work())
-        return list_candidates(self.namespace, viewer, session=db.session())
+        return list_member_suggestions(self.namespace, viewer, session=db.session())
 
     def _list_invitations(self) -> ListPage[Invitation]:
         """Return the first pending invitations if the user may change them."""
@@ -272,7 +272,7 @@ def _get_role_name(form: RoleForm) -> str:
 
 @permission_required("members.index", to_post="members.create")
 def members(**holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the members; maintainers can add members."""
+    """Show the members, and let maintainers add members."""
     pages = MemberPages(*holder.values())
     return pages.add() if request.method == "POST" else pages.show()
 
@@ -312,7 +312,10 @@ def unshare(group_id: int, project: ProjectView) -> ResponseReturnValue:
 
 
 def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
-    """Add the member pages to a blueprint; `url` is the URL of the list."""
+    """Add the member pages to a blueprint.
+
+    `url` is the URL of the list.
+    """
     blueprint.route(url, methods=["GET", "POST"])(members)
     blueprint.post(f"{url}/invitations")(invite_members)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)

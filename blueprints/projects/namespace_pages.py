@@ -9,8 +9,8 @@ from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotF
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group
 from domain.projects.deletion import count_contents
-from domain.projects.my_projects import list_groups_to_create_in
-from domain.projects.transfers import explain_transfer
+from domain.projects.my_projects import list_groups_for_new_projects
+from domain.projects.transfers import find_transfer_effects
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, ProjectOrGroup
 from forms.base import Form
@@ -18,7 +18,7 @@ from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, Transf
 from web.access.decorators import get_request_viewer, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 #: Maximum number of groups in the selection list. Users can enter any other group.
@@ -126,7 +126,7 @@ class NamespacePages:
         ).path_with_namespace
 
     def _render_rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
-        former = project_actions.show_former_paths(get_unit_of_work(), self.holder)[
+        former = project_actions.list_namespace_former_paths(get_unit_of_work(), self.holder)[
             :_MAX_FORMER_PATHS
         ]
         return self._render_page("rename", form, former_paths=former, problem=problem)
@@ -135,12 +135,12 @@ class NamespacePages:
         self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
     ) -> ResponseReturnValue:
         session = db.session()
-        groups = list_groups_to_create_in(
+        groups = list_groups_for_new_projects(
             get_request_viewer(), chosen=None, maximum=_MAX_GROUPS, session=session
         )
         explained = None
         if is_chosen:
-            explained = explain_transfer(
+            explained = find_transfer_effects(
                 self.namespace, target, get_request_viewer(), session=session
             )
         return self._render_page(
@@ -165,7 +165,7 @@ class NamespacePages:
         return page, 422 if form.errors or problem else 200
 
     def _build_url_variables(self, path: str) -> dict[str, Any]:
-        """Return the URL variables for a path."""
+        """Return the URL variable for a path: `group_path` or `project_path`."""
         return {f"{self.word}_path": path}
 
     def _redirect_to_settings(self, path: str, words: str) -> ResponseReturnValue:
@@ -194,7 +194,10 @@ def delete(**holder: ProjectOrGroup) -> ResponseReturnValue:
 
 
 def _add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
-    """Add the pages to a blueprint, with the permissions of `groups` or `projects`."""
+    """Add the settings pages to a blueprint.
+
+    `noun` is "groups" or "projects", and selects the permissions of the pages.
+    """
     for url, view, action in (
         ("/path", rename, f"{noun}.change"),
         ("/transfer", transfer, f"{noun}.transfer"),

@@ -13,25 +13,25 @@ from blueprints.git.commits import build_clone_url
 from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
 from domain.accounts.names import is_valid_path
-from domain.alerts.integrations.delivery_hours import find_delivery_hours
+from domain.alerts.integrations.delivery_counts import count_deliveries_by_hour
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
-from domain.alerts.listing.project_hours import count_alerts_by_hour
-from domain.alerts.listing.queries import count_by_status, list_open_alerts
-from domain.alerts.listing.watched_projects import build_single_project_query
+from domain.alerts.listing.hourly_counts import count_alerts_by_hour
+from domain.alerts.listing.project_selection import build_single_project_query
+from domain.alerts.listing.queries import count_alerts_by_status, list_open_alerts
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import can_push
-from domain.paging.change_marks.alerts import find_alerts_mark
-from domain.paging.change_marks.projects import find_on_call_values
 from domain.paging.escalations.reporting.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import has_no_applicable_policy
 from domain.paging.on_call.shifts import list_schedules_on_call
-from domain.paging.silences.muting import find_active_mutes, find_row_mutes
+from domain.paging.page_digests.alerts import find_alerts_digest
+from domain.paging.page_digests.projects import find_on_call_digest_inputs
+from domain.paging.silences.active_mutes import find_active_mutes, find_mutes_for_listed_alerts
 from domain.projects import project_actions as actions
 from domain.projects.access import get_group, get_project, resolve_project
-from domain.projects.creation import ReservedNames
-from domain.projects.listing import ProjectFilter, add_subgroups
-from domain.projects.my_projects import list_groups_to_create_in, search_projects
+from domain.projects.my_projects import list_groups_for_new_projects, search_projects
+from domain.projects.namespace_changes import ReservedNames
+from domain.projects.namespace_lists import ProjectFilter, add_subgroups
 from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
@@ -44,15 +44,15 @@ from web.access.decorators import (
     permission_required,
     sign_in_required,
 )
-from web.access.return_urls import shorten_address
+from web.access.return_urls import shorten_return_url
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.public_urls import add_base_path, get_current_path
-from web.http.routes import is_read_of_receiver
-from web.http.work import get_unit_of_work
+from web.http.public_urls import add_base_path, get_current_path_and_query
+from web.http.unit_of_work import get_unit_of_work
+from web.http.url_converters import is_receiver_read_request
 from web.pages.form_pages import render_form_page
-from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
-from web.pages.live import render_live_page
+from web.pages.list_query import build_numbered_page_links, get_list_query, get_page_request
+from web.pages.live_pages import render_live_page
 from web.releases.gate import apply_change
 from web.services import get_current_time, get_git, get_parser_settings
 
@@ -78,7 +78,10 @@ def redirect_legacy_url(
 
 
 def _list_project_path_candidates(path: str) -> Iterator[tuple[str, str]]:
-    """Yield each prefix that can be a project's path, and the URL with `/-/` after it."""
+    """Yield each prefix that can be a project's path, with the current URL of the page.
+
+    The current URL contains `/-/` after the project's path.
+    """
     parts = path.split("/")
     for count in range(_MIN_PATH_SEGMENTS, len(parts)):
         project = "/".join(parts[:count])
@@ -124,7 +127,7 @@ def new() -> ResponseReturnValue:
 
 
 def _build_new_project(form: ProjectForm) -> NewProject:
-    """Return the project in the form, in a group or in the user's own namespace."""
+    """Build the new project from the form, in a group or in the user's own namespace."""
     group, path = None, form.group.data
     if path != get_current_user().username:
         group = get_group(path, get_request_viewer(), session=db.session()).id
@@ -133,7 +136,7 @@ def _build_new_project(form: ProjectForm) -> NewProject:
 
 def _build_form() -> ProjectForm:
     chosen = request.form.get("group") or request.args.get("group")
-    mine = list_groups_to_create_in(
+    mine = list_groups_for_new_projects(
         get_request_viewer(), chosen=chosen, maximum=_MAX_GROUPS, session=db.session()
     )
     username = get_current_user().username
@@ -159,10 +162,12 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         # An anonymous visitor may be a member, and redirecting to the sign-in page does not reveal
         # which paths exist. The URL of a receiver may contain a key, which must not be passed to
         # the sign-in page.
-        is_page = is_valid_path(full_path) and not is_read_of_receiver()
+        is_page = is_valid_path(full_path) and not is_receiver_read_request()
         if current_user.is_authenticated or not is_page:
             raise NotFoundError("Page not found.") from None
-        return redirect(url_for("sessions.sign_in", next=shorten_address(get_current_path())))
+        return redirect(
+            url_for("sessions.sign_in", next=shorten_return_url(get_current_path_and_query()))
+        )
 
 
 def _can_see_project(project_path: str) -> bool:
@@ -180,10 +185,10 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
         raise
     except NotFoundError:
         return _render_group(get_group(full_path, get_request_viewer(), session=db.session()))
-    if not project.shows_alerts:
+    if not project.can_see_alerts:
         return _render_project(project)
-    on_call = find_on_call_values(get_unit_of_work(), project)
-    mark = find_alerts_mark(
+    on_call = find_on_call_digest_inputs(get_unit_of_work(), project)
+    mark = find_alerts_digest(
         [project.id], project, on_call, session=db.session(), now=get_current_time()
     )
     return render_live_page(mark, lambda: _render_project(project))
@@ -191,13 +196,13 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
 
 def _render_project(project: ProjectView) -> ResponseReturnValue:
     sees_integrations = project.has_feature(Feature.MONITOR) and (
-        project.can_develop or project.can_integrate
+        project.has_developer_role or project.can_manage_integrations
     )
     return render_template(
         "projects/show.html",
         project=project,
         integrations=list_integrations(get_unit_of_work(), project) if sees_integrations else (),
-        hours=find_delivery_hours(project.id, session=db.session(), now=get_current_time())
+        hours=count_deliveries_by_hour(project.id, session=db.session(), now=get_current_time())
         if sees_integrations
         else {},
         sees_integrations=sees_integrations,
@@ -209,8 +214,8 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
 
 
 def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
-    """Return the template variables about alerts for users who may see alerts."""
-    if not project.shows_alerts:
+    """Return the template variables about alerts, which are empty if the user cannot see alerts."""
+    if not project.can_see_alerts:
         return {"open_alerts": (), "counts": {}, "on_call": ()}
     session = db.session()
     alerts = list_open_alerts(
@@ -218,7 +223,7 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
     )
     return {
         "open_alerts": alerts,
-        "mutes": find_row_mutes(
+        "mutes": find_mutes_for_listed_alerts(
             alerts,
             moment=get_current_time(),
             session=session,
@@ -236,7 +241,7 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
 
 def _render_group(group: GroupView) -> ResponseReturnValue:
     get_list_query("page")
-    part, session = get_requested_part(order_by="path"), db.session()
+    part, session = get_page_request(order_by="path"), db.session()
     inside = ProjectFilter(group_id=group.id)
     projects = search_projects(inside, part, get_request_viewer(), session=session)
     return render_template(
@@ -246,18 +251,18 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
         in_force=find_active_mutes(projects.items, moment=get_current_time(), session=session),
         strips=_count_alerts_by_hour(projects.items),
         total=projects.total,
-        page=build_numbered_links(projects, part),
+        page=build_numbered_page_links(projects, part),
     )
 
 
 def _count_alerts_by_hour(shown: Iterable[ProjectView]) -> Mapping[int, Sequence[int]]:
     """Count the alerts from the last 24 hours in each project whose alerts the user can see."""
-    ids = [each.id for each in shown if each.shows_alerts]
+    ids = [each.id for each in shown if each.can_see_alerts]
     return count_alerts_by_hour(ids, session=db.session(), now=get_current_time())
 
 
 def _count_alerts(project: ProjectView) -> dict[str, int]:
-    return count_by_status(AlertFilter(project_id=project.id), session=db.session())
+    return count_alerts_by_status(AlertFilter(project_id=project.id), session=db.session())
 
 
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
@@ -280,7 +285,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @projects.post("/<names:project_path>/-/settings/archive")
 @permission_required("projects.archive")
 def archive(project: ProjectView) -> ResponseReturnValue:
-    """Archive the project."""
+    """Archive the project, so that it accepts no changes, pushes or alerts."""
     actions.archive_project(get_unit_of_work(), project)
     flash("Project archived. It no longer accepts changes, pushes or alerts.")
     return redirect(url_for("projects.general", project_path=project.path))

@@ -10,8 +10,8 @@ from blueprints.token_pages import TokenPages
 from domain.access.roles import Role
 from domain.oauth.personal_tokens import actions
 from domain.oauth.personal_tokens import resource_tokens as domain
-from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.resource_tokens import RESOURCE_SCOPES_BY_NAME
+from domain.oauth.personal_tokens.token_lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.types import (
     AccessToken,
     NewResourceAccessToken,
@@ -22,7 +22,7 @@ from forms.access_token import ResourceTokenForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 resource_tokens = PageBlueprint("resource_tokens", __name__)
 _PROJECT_PATH = "/<names:project_path>/-/settings/access_tokens"

@@ -8,12 +8,12 @@ the permission of the actor and the state of the project. The action's own code 
 stores and records the change. The parameters of an action are:
 
 - the unit of work
-- the project or group of its permission
+- the project or group to which its permission applies
 - the variables in its URL
 - a request body or query
 
-API views (`web/api/operations.py`) and commands (`web/commands/generated.py`) are generated from
-actions.
+API views (`web/api/operations.py`) and commands (`web/commands/action_commands.py`) are generated
+from actions.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,8 +33,8 @@ from typing import (
 )
 
 from domain.access.actor import AccessMethod, UnitOfWork
-from domain.access.checks import TargetView, check_allowed, check_state
-from domain.access.permissions import Target, get_permission
+from domain.access.checks import TargetView, check_permission, check_project_state
+from domain.access.permissions import PermissionTarget, get_permission
 from domain.core.errors import DomainError
 from domain.core.types.base import Body, Query, Resource
 from domain.core.types.pagination import ListPage
@@ -75,16 +75,16 @@ class Action(Generic[Parameters, Result]):
     def __call__(
         self, work: UnitOfWork, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
-        """Run the action.
+        """Check the actor's permission, and run the action.
 
-        Raise ForbiddenError if the actor lacks the permission. Errors raised by the function are
-        passed on.
+        Raise ForbiddenError if the actor does not have the permission. Errors raised by the
+        function are passed on.
         """
         target = self._get_target(args)
-        check_allowed(self.permission, work.actor, target)
+        check_permission(self.permission, work.actor, target)
         # Operators may read disabled parts of a project, but not change them.
         if target is not None and (self.changes or not work.actor.is_trusted):
-            check_state(self.permission, self.room, target, changes=self.changes)
+            check_project_state(self.permission, self.room, target, changes=self.changes)
         try:
             return self._perform(work, *args, **kwargs)
         except DomainError:
@@ -97,7 +97,7 @@ class Action(Generic[Parameters, Result]):
 
     def _get_target(self, args: tuple[Any, ...]) -> TargetView | None:
         # The target is always the first argument after the unit of work.
-        has_target = self.permission.target is not Target.INSTANCE
+        has_target = self.permission.target is not PermissionTarget.INSTANCE
         return args[0] if has_target else None
 
     @property
@@ -118,7 +118,7 @@ class Action(Generic[Parameters, Result]):
     @cached_property
     def url_variables(self) -> Mapping[str, type]:
         """The types of the URL variables, by name."""
-        skipped = 1 if self.permission.target is Target.INSTANCE else 2
+        skipped = 1 if self.permission.target is PermissionTarget.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
         hints = self._perform_type_hints
         return {name: hints[name] for name in names if name not in self._input_models}
@@ -126,7 +126,7 @@ class Action(Generic[Parameters, Result]):
     @property
     def target_name(self) -> str | None:
         """The name of the parameter for the project or group, or None."""
-        if self.permission.target is Target.INSTANCE:
+        if self.permission.target is PermissionTarget.INSTANCE:
             return None
         return list(signature(self._perform).parameters)[1]
 
@@ -137,7 +137,7 @@ class Action(Generic[Parameters, Result]):
 
     @cached_property
     def result_type(self) -> Any:
-        """The result type, or the item type of a list; None if the action returns nothing."""
+        """The result type, the item type of a list, or None if the action returns nothing."""
         hint = self._perform_type_hints["return"]
         if self.is_list:
             return get_args(hint)[0]
@@ -145,7 +145,10 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def is_available_to_api(self) -> bool:
-        """True if the API and commands can run the action: it returns a resource or nothing."""
+        """True if the API and commands can run the action.
+
+        They can run actions that return a resource or nothing.
+        """
         is_union = isinstance(self.result_type, UnionType)
         kinds = get_args(self.result_type) if is_union else (self.result_type,)
         return all(each is None or _is_subclass_of(each, Resource) for each in kinds)
@@ -165,7 +168,7 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def parameters(self) -> list[Parameter]:
-        """The parameters without the unit of work."""
+        """The parameters of the function, except the unit of work."""
         return list(signature(self._perform).parameters.values())[1:]
 
 
@@ -173,7 +176,7 @@ def _is_subclass_of(hint: Any, *bases: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, bases)
 
 
-def list_operations(module: ModuleType, room: str) -> list[Action[Any, Any]]:
+def list_actions(module: ModuleType, room: str) -> list[Action[Any, Any]]:
     """Return the operations in a module for one resource of the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
     return [each for each in found if each.room == room and each.is_available_to_api]

@@ -1,4 +1,4 @@
-"""The actor of an action, its access method and request source, and the unit of work."""
+"""The actor, access method and request source of an action, and the unit of work."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class Actor:
     """The user or operator on whose behalf a request, command or job runs."""
 
     means: AccessMethod
-    #: Id of the account; None for the operator and for visitors who are not signed in.
+    #: ID of the account; None for the operator and for visitors who are not signed in.
     id: int | None = None
     name: str = ""
     is_admin: bool = False
@@ -64,7 +64,10 @@ OPERATOR = Actor(means=AccessMethod.COMMAND, is_admin=True)
 
 
 class ActionSettings(Protocol):
-    """The settings that actions read; `web/settings/definitions.py` describes them."""
+    """The settings that actions read.
+
+    `web/settings/definitions.py` describes them.
+    """
 
     @property
     def base_url(self) -> str:
@@ -84,7 +87,7 @@ class ActionSettings(Protocol):
 
     @property
     def mail_url(self) -> str:
-        """The URL of the mail server; empty if email is disabled."""
+        """The URL of the mail server, or an empty string if email is disabled."""
 
     @property
     def outgoing_private_addresses(self) -> str:
@@ -142,9 +145,10 @@ class UnitOfWork:
         user_id: int | None = None,
         event_namespace: EventNamespace | None = None,
     ) -> None:
-        """Add an audit event to the transaction; none of its texts may contain a secret.
+        """Add an audit event to the transaction.
 
-        Events from commands have no actor, and their details contain `by: command`.
+        The event must not contain secrets. Events from commands have no actor, and their details
+        contain `by: command`.
         """
         by = {"by": "command"} if self.actor.means is AccessMethod.COMMAND else {}
         event = Event(

@@ -19,7 +19,7 @@ class _PresentedToken(Protocol):
 
 
 def lock_authorization(work: UnitOfWork) -> int | None:
-    """Lock the authorization of the application that acts for a user, and return its id.
+    """Lock the authorization of the application that acts for a user, and return its ID.
 
     Return None if no application acts for the user. A concurrent revocation waits until the
     transaction ends. Raise ForbiddenError if the authorization has already been revoked.
@@ -32,16 +32,16 @@ def lock_authorization(work: UnitOfWork) -> int | None:
     )
     held = work.session.scalar(found.with_for_update(key_share=True))
     if held is None:
-        raise ForbiddenError("The access of the application that uses this token was revoked.")
+        raise ForbiddenError("The application that uses this token no longer has access.")
     return held
 
 
 def has_live_access(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
-    """Return the SQL condition for rows whose application still has access.
+    """Return an SQL condition that is true for rows whose application still has access.
 
-    Rows that were created without an application are included.
+    The condition is also true for rows that were created without an application.
     """
     is_live = exists().where(
         AccessToken.authorization_id == authorization_id,

@@ -30,20 +30,28 @@ class TargetView(Protocol):
 
     @property
     def is_personal(self) -> bool:
-        """True for a user's personal namespace; never true for a project."""
+        """True for a user's personal namespace.
+
+        Always False for a project.
+        """
 
     @property
     def is_archived(self) -> bool:
-        """True if the project cannot be changed; never true for a group."""
+        """True if the project is archived and cannot be changed.
+
+        Always False for a group.
+        """
 
     def get_access_level(self, feature: Feature) -> AccessLevel:
-        """Return the access level of a feature."""
+        """Return the access level of a feature: disabled, private (members only) or enabled."""
 
 
-def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
-    """Check that the actor has a permission, in the target if one is given.
+def check_permission(
+    permission: Permission, actor: Actor, target: TargetView | None = None
+) -> None:
+    """Check that the actor has a permission, in the target if a target is given.
 
-    Raise ForbiddenError if the actor lacks the permission.
+    Raise ForbiddenError if the actor does not have the permission.
     """
     if actor.is_trusted:
         return
@@ -75,7 +83,9 @@ def check_role(
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
 
-def check_state(permission: Permission, room: str, target: TargetView, *, changes: bool) -> None:
+def check_project_state(
+    permission: Permission, room: str, target: TargetView, *, changes: bool
+) -> None:
     """Check that the state of a project permits an action.
 
     `room` is the resource of the action. Raise ForbiddenError if the project is archived or the

@@ -5,7 +5,10 @@ from enum import StrEnum
 
 
 class AccessLevel(StrEnum):
-    """The access level of a feature; the project's visibility and the user's role also apply."""
+    """The level of access to a feature: disabled, private (members only) or enabled.
+
+    The project's visibility and the user's role also apply.
+    """
 
     DISABLED = "disabled"
     PRIVATE = "private"
@@ -13,7 +16,10 @@ class AccessLevel(StrEnum):
 
 
 class Feature(StrEnum):
-    """A feature of a project; the API field is the value followed by `_access_level`."""
+    """A feature that can be turned off or limited to members in each project.
+
+    The name of the API field is the value followed by `_access_level`.
+    """
 
     RELEASES = "releases"
     #: Environments and deployments.

@@ -12,14 +12,14 @@ from hashlib import sha256
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from models import IdempotentRequest
 
-#: Period in which a repeated request gets the stored response.
+#: Period in which a repeated request receives the stored response.
 RESPONSE_LIFETIME = timedelta(hours=24)
-#: Age at which an unfinished claim is abandoned; exceeds REQUEST_TIMEOUT_SECONDS.
+#: Age at which an unfinished claim is abandoned. It exceeds REQUEST_TIMEOUT_SECONDS.
 _CLAIM_TIMEOUT = timedelta(minutes=15)
 
 
@@ -60,7 +60,7 @@ def claim_request(
     Raise ConflictError while the request is in progress, and ReusedKeyError for another request
     with the same key. The caller commits.
     """
-    insert = insert_into(IdempotentRequest, session=session).values(
+    insert = build_session_insert(IdempotentRequest, session=session).values(
         user_id=keyed_request.user_id,
         digest=keyed_request.digest,
         request_digest=keyring.compute_digest(keyed_request.content),
@@ -96,14 +96,14 @@ def _get_stored_response(
     ).one_or_none()
     if found is None or found.status is None:
         raise ConflictError("A request with this Idempotency-Key is still in progress.")
-    if not keyring.matches_digests(keyed_request.content, [found.request_digest]):
+    if not keyring.matches_any_digest(keyed_request.content, [found.request_digest]):
         message = "This Idempotency-Key was used for another request. Use a new key."
         raise ReusedKeyError(message, field="Idempotency-Key")
     try:
         return StoredResponse(
             status=found.status, body=keyring.decrypt(found.response_ciphertext or "")
         )
-    except UndecipherableError as error:
+    except UndecryptableError as error:
         # The secret key was removed after the response was stored.
         message = "This request was completed, but its response can no longer be decrypted."
         raise ConflictError(message) from error
@@ -112,7 +112,10 @@ def _get_stored_response(
 def store_response(
     keyed_request: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
 ) -> None:
-    """Store the response to a claimed request; the caller commits it with the changes."""
+    """Store the response to a claimed request.
+
+    The caller commits the response with the changes.
+    """
     session.execute(
         update(IdempotentRequest)
         .where(IdempotentRequest.digest == keyed_request.digest)
@@ -121,7 +124,10 @@ def store_response(
 
 
 def release_request(keyed_request: KeyedRequest, *, session: Session) -> None:
-    """Release a failed request, so that it can be repeated; the caller commits."""
+    """Release a failed request, so that it can be repeated.
+
+    The caller commits.
+    """
     session.execute(
         delete(IdempotentRequest).where(IdempotentRequest.digest == keyed_request.digest)
     )

@@ -14,8 +14,11 @@ from domain.access.roles import MINIMUM_ROLES, Ability, Role
 from domain.access.scopes import SCOPES_BY_NAME
 
 
-class Target(Enum):
-    """The object in the URL of an operation, in which the actor needs the required role."""
+class PermissionTarget(Enum):
+    """The kind of object in which the actor needs the required role.
+
+    The object is identified by the URL of the operation.
+    """
 
     INSTANCE = "the instance"
     PROJECT = "the project"
@@ -26,7 +29,7 @@ class Target(Enum):
 
 @dataclass(frozen=True)
 class Permission:
-    """The requirements of an operation."""
+    """The scopes, the role and the other conditions that an operation requires."""
 
     #: Accepted scopes. The token needs at least one of them.
     scopes: tuple[str, ...]
@@ -35,7 +38,7 @@ class Permission:
     #: Ability of a custom role that permits the operation with a lower role.
     ability: Ability | None = None
     _: KW_ONLY
-    target: Target = Target.INSTANCE
+    target: PermissionTarget = PermissionTarget.INSTANCE
     #: Minimum role in a group, if it differs from the minimum role in a project.
     in_group: Role | None = None
     #: Minimum role in private projects, if the operation requires no role in other projects.
@@ -49,12 +52,12 @@ class Permission:
     in_archived: bool = False
 
     def get_minimum_role(self, *, is_group: bool) -> Role | None:
-        """Return the minimum role in a group or a project."""
+        """Return the minimum role in a group or a project, or None if no role is required."""
         return self.in_group if is_group and self.in_group else self.least
 
     @property
-    def text(self) -> str:
-        """The requirements in words."""
+    def description(self) -> str:
+        """The requirements as readable text."""
         is_any = self.scopes == _ANY_SCOPE
         if is_any and self.is_open:
             return "no token"
@@ -75,15 +78,15 @@ _READ_USER = (*_READ, "read_user")
 _WRITE = ("api",)
 _READ_ALERTS = (*_READ, "read_alerts", "write_alerts")
 _WRITE_ALERTS = ("api", "write_alerts")
-#: All scopes. For example, any token may read or revoke itself.
+#: All scopes, for operations that every token may use, such as revoking itself.
 _ANY_SCOPE = tuple(SCOPES_BY_NAME)
 
 
 _instance = Permission
 _administrator = partial(Permission, is_for_administrators=True)
-_project = partial(Permission, target=Target.PROJECT)
-_group = partial(Permission, target=Target.GROUP)
-_namespace = partial(Permission, target=Target.NAMESPACE)
+_project = partial(Permission, target=PermissionTarget.PROJECT)
+_group = partial(Permission, target=PermissionTarget.GROUP)
+_namespace = partial(Permission, target=PermissionTarget.NAMESPACE)
 _open = partial(Permission, is_open=True)
 _open_project = partial(_project, is_open=True)
 _open_group = partial(_group, is_open=True)
@@ -91,8 +94,8 @@ _open_group = partial(_group, is_open=True)
 _VIEW_ALERTS = _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS)
 _MANAGE_ALERTS = _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS)
 #: Permissions for alerts in a project or a group.
-_VIEW_NAMESPACE_ALERTS = replace(_VIEW_ALERTS, target=Target.NAMESPACE)
-_MANAGE_NAMESPACE_ALERTS = replace(_MANAGE_ALERTS, target=Target.NAMESPACE)
+_VIEW_NAMESPACE_ALERTS = replace(_VIEW_ALERTS, target=PermissionTarget.NAMESPACE)
+_MANAGE_NAMESPACE_ALERTS = replace(_MANAGE_ALERTS, target=PermissionTarget.NAMESPACE)
 _VIEW_INTEGRATIONS = _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 _MANAGE_INTEGRATIONS = _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 _MAINTAIN_PROJECT = _project(_WRITE, Role.MAINTAINER)
@@ -111,14 +114,15 @@ def _build_permission_rows(
     return dict.fromkeys((f"{room}.{verb}" for verb in verbs.split()), permission)
 
 
-#: Permissions by name of the operation. The name is also its endpoint in the blueprint `api_v4`.
+#: Permissions by operation name. The name is also the endpoint of the operation in the `api_v4`
+#: blueprint.
 PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("instance", "version metadata", _instance(_READ_USER)),
     "release_changes.index": _open(_ANY_SCOPE),
     "release_checks.create": _open(_ANY_SCOPE),
     **_build_permission_rows("instance_settings", "show show_appearance", _administrator(_READ)),
     **_build_permission_rows("instance_settings", "change change_appearance", _ADMINISTER),
-    # Users see their own usage, administrators the usage of all users.
+    # Users see their own usage. Administrators see the usage of all users.
     "api_usage.index": _instance(_READ),
     **_build_permission_rows("users", "current ssh_keys index show", _instance(_READ_USER)),
     "users.rename_current": _instance(_WRITE),
@@ -127,10 +131,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows(
         "users", "approve reject deactivate activate disconnect block unblock", _ADMINISTER
     ),
-    # Users export their own data, administrators the data of any user.
+    # Users export their own data. Administrators can export the data of any user.
     "users.export": _instance(_READ),
     "users.delete": _ADMINISTER,
-    # Users manage their own tokens, administrators the tokens of all users.
+    # Users manage their own tokens. Administrators can manage the tokens of all users.
     **_build_permission_rows("personal_access_tokens", "index show", _instance(_READ)),
     **_build_permission_rows(
         "personal_access_tokens", "show_self revoke_self", _instance(_ANY_SCOPE)
@@ -194,7 +198,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("incident_rules", "index show", _VIEW_ALERTS),
     **_build_permission_rows("incident_rules", "create change delete", _MAINTAIN_PROJECT),
     **_build_permission_rows("audit_events", "index download show", _administrator(_READ)),
-    # Members who manage the project or group see all events, other developers their own.
+    # Members who manage the project or group see all events. Other developers see their own events.
     "namespace_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
     "namespace_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
@@ -287,7 +291,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "group_member_roles.index": _group(_READ, Role.OWNER),
     **_build_permission_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
     # The responses only explain that Gatebell no longer supports runners. A runner that registers
-    # has no access token of a user, only the `token` in the request body.
+    # presents only the `token` in the request body, and no user's access token.
     "runners.register": _open(_ANY_SCOPE),
     **_build_permission_rows(
         "runners", "reset_token reset_project_token reset_group_token", _instance(_ANY_SCOPE)
@@ -357,7 +361,7 @@ PERMISSIONS: Mapping[str, Permission] = {
 
 #: Permissions of actions that are available on pages and as commands, but not in the API.
 NON_API_PERMISSIONS: Mapping[str, Permission] = {
-    # Users change their own accounts.
+    # All users may change their own accounts, so no role is required.
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
     **_build_permission_rows("signing_in", "prove sign_in sign_out", _open(_ANY_SCOPE)),
@@ -366,7 +370,7 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     "keys.rotate": _ADMINISTER_IN_PERSON,
     **_build_permission_rows("personal_access_tokens", "create_own renew", _instance(_WRITE)),
     "resource_tokens.renew": _MANAGE_TOKENS,
-    # Owners manage their own applications, administrators all of them.
+    # Owners manage their own applications. Administrators can manage all applications.
     "applications.show": _instance(_READ),
     **_build_permission_rows(
         "applications", "register edit rotate end_secret end_removed remove", _instance(_WRITE)

@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 
 class Role(IntEnum):
-    """A member's role; the value is the access level in the API."""
+    """The roles of members. The values are the access levels in the API."""
 
     GUEST = 10
     PLANNER = 15
@@ -34,7 +34,7 @@ def parse_role(word: str) -> Role:
 
 
 class Ability(StrEnum):
-    """A permission that a custom role can add; the value is its name in the API."""
+    """The permissions that a custom role can add. The values are the names in the API."""
 
     READ_CODE = "read_code"
     READ_ALERTS = "read_alerts"

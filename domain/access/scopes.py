@@ -28,8 +28,8 @@ class Scope:
     is_new: bool = False
     #: True if any application may request the scope without being registered for it.
     is_free: bool = False
-    #: False for a scope that has no effect yet. It is accepted, since API clients request it, but
-    #: pages do not offer it and the metadata does not list it.
+    #: False for a scope that has no effect yet. Requests for the scope are accepted, since API
+    #: clients make them, but pages and the metadata do not list the scope.
     is_offered: bool = True
     #: False for an access token scope that applications cannot request.
     is_for_applications: bool = True
@@ -167,7 +167,7 @@ _SCOPE_POSITIONS = {scope.name: position for position, scope in enumerate(SCOPES
 
 
 class UnknownScopeError(ValueError):
-    """Error for unknown scopes; the message lists them."""
+    """Error that lists unknown scopes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Build the message from the unknown names."""
@@ -194,7 +194,10 @@ def parse_scopes(text: str) -> tuple[str, ...]:
 
 
 def filter_grantable_scopes(scopes: str, *, may_administer: bool) -> str:
-    """Return the scopes that a user can grant; only administrators can grant `admin_mode`."""
+    """Return the scopes that a user can grant.
+
+    Only administrators can grant `admin_mode`.
+    """
     given = scopes.split()
     return " ".join(name for name in given if may_administer or name != ADMIN_MODE)
 
@@ -205,6 +208,9 @@ def sort_scopes(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def describe_scopes(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[Scope, ...]:
-    """Return scopes for display; the scopes in `new` are marked as new."""
+    """Return the scopes with these names for display.
+
+    The scopes in `new` are marked as new.
+    """
     fresh = set(new)
     return tuple(replace(SCOPES_BY_NAME[name], is_new=name in fresh) for name in sort_scopes(names))

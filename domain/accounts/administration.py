@@ -11,7 +11,7 @@ from domain.access.actor import UnitOfWork
 from domain.accounts.email_addresses import (
     confirm_current_address,
     delete_unconfirmed_address,
-    notify_former_address,
+    notify_previous_address,
     send_confirmation_link,
 )
 from domain.accounts.names import check_username
@@ -37,18 +37,18 @@ from domain.accounts.users import (
     validate_display_name,
 )
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_password
 from domain.core.time_zones import normalize_zone_name
 from models import User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 LOCKED = "locked"
-#: Last parts of error messages about machine accounts, by kind. They name the owner, and explain
-#: how to delete the account.
+#: Endings of error messages about machine accounts, by kind of account. Each ending names the
+#: owner, and explains how to delete the account.
 _MACHINE_ACCOUNT_ADVICE = {
     BOT: "an access token. Revoke the token",
     SERVICE: "an application. Turn off the service account of the application",
@@ -56,7 +56,7 @@ _MACHINE_ACCOUNT_ADVICE = {
 
 
 def get_account(user_id: int, *, session: Session) -> UserView:
-    """Return an account.
+    """Return the account with this ID.
 
     Raise NotFoundError if the account does not exist or was erased.
     """
@@ -96,8 +96,8 @@ def change_account(
 ) -> tuple[str, ...]:
     """Change an account, and return the names of the changed fields.
 
-    A new email address takes effect immediately. It must be confirmed unless the administrator
-    has confirmed it, and the previous address is notified.
+    A new email address replaces the current address immediately, and the previous address is
+    notified. The user must confirm the new address unless the administrator has confirmed it.
 
     Raise NotFoundError if the account does not exist, and InvalidError for an invalid value. Raise
     ConflictError for bots and for the last administrator, and if administrators change their own
@@ -108,11 +108,11 @@ def change_account(
     _check_is_human_account(user)
     fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
-    _change_names(work, user, account_change_body)
+    _change_account_fields(work, user, account_change_body)
     if user.email != before["email"]:
         user.email_confirmed_at = None
         delete_unconfirmed_address(user_id, session=work.session)
-        notify_former_address(work, user_id, str(before["email"]))
+        notify_previous_address(work, user_id, str(before["email"]))
     if account_change_body.is_email_confirmed:
         confirm_current_address(work, user_id)
     elif user.email != before["email"]:
@@ -124,7 +124,9 @@ def change_account(
     return tuple(field for field, value in before.items() if getattr(user, field) != value)
 
 
-def _change_names(work: UnitOfWork, user: User, account_change_body: AccountChangeBody) -> None:
+def _change_account_fields(
+    work: UnitOfWork, user: User, account_change_body: AccountChangeBody
+) -> None:
     """Change the username, the display name, the email address and the time zone."""
     username = (
         user.username
@@ -171,10 +173,11 @@ def _build_name_taken_error(user_id: int, username: str, *, session: Session) ->
 
 
 def lock_account(work: UnitOfWork, user_id: int) -> bool:
-    """Lock an account and sign it out everywhere; its password and its tokens stop working.
+    """Lock an account and sign its owner out everywhere.
 
-    Return False if the account was already locked. Raise NotFoundError if it does not exist. Raise
-    ConflictError for the administrator's own account and for the last administrator.
+    Its password and its tokens stop working. Return False if the account was already locked. Raise
+    NotFoundError if it does not exist. Raise ConflictError for the administrator's own account and
+    for the last administrator.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_not_own_account(
@@ -203,11 +206,11 @@ def unlock_account(work: UnitOfWork, user_id: int) -> None:
 
 
 def deactivate_account(work: UnitOfWork, user_id: int) -> bool:
-    """Deactivate an account until its owner signs in; its tokens stop working.
+    """Deactivate an account until its owner signs in.
 
-    Return whether the account was active. Raise NotFoundError if it does not exist. Raise
-    ForbiddenError if it is neither active nor deactivated. Raise ConflictError for the
-    administrator's own account, for bots and for the last administrator.
+    Its tokens stop working. Return whether the account was active. Raise NotFoundError if it does
+    not exist. Raise ForbiddenError if it is neither active nor deactivated. Raise ConflictError for
+    the administrator's own account, for bots and for the last administrator.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_human_account(user)
@@ -218,7 +221,10 @@ def deactivate_account(work: UnitOfWork, user_id: int) -> bool:
 
 
 def deactivate_idle_account(user_id: int, *, session: Session) -> bool:
-    """Deactivate an unused account; return False for the last administrator."""
+    """Deactivate an unused account.
+
+    Return False for the last administrator, whose account is not deactivated.
+    """
     try:
         _check_other_administrator_exists(user_id, session=session)
     except ConflictError:
@@ -234,10 +240,10 @@ def _deactivate_account_row(user: User, *, session: Session) -> bool:
 
 
 def activate_account(work: UnitOfWork, user_id: int) -> bool:
-    """Activate a deactivated account; return whether it was deactivated.
+    """Activate a deactivated account.
 
-    Raise NotFoundError if the account does not exist. Raise ForbiddenError if it is neither active
-    nor deactivated.
+    Return whether the account was deactivated. Raise NotFoundError if the account does not exist.
+    Raise ForbiddenError if it is neither active nor deactivated.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_active_or_deactivated(user)
@@ -254,7 +260,7 @@ def _check_is_active_or_deactivated(user: User) -> None:
 
 
 def replace_password(work: UnitOfWork, user_id: int) -> str:
-    """Set a random password for an account and return it; sign the account out everywhere.
+    """Set a random password for an account, sign it out everywhere, and return the password.
 
     The user must change the password at the next sign-in. Raise NotFoundError if the account does
     not exist. Raise ConflictError for the administrator's own account and for bots.
@@ -263,7 +269,7 @@ def replace_password(work: UnitOfWork, user_id: int) -> str:
     _check_not_own_account(work, user_id, "Change your own password in your settings.")
     _check_is_human_account(user)
     password = generate_password(user.username)
-    release_locks(work.session)
+    commit_to_release_locks(work.session)
     user.password_hash = hash_password(password, work.policy(PasswordRules).cost)
     user.password_changed_at = work.now
     user.must_change_password = True
@@ -301,7 +307,9 @@ def _check_not_own_account(work: UnitOfWork, user_id: int, sentence: str) -> Non
 
 def _check_is_human_account(user: User) -> None:
     if user.kind != HUMAN:
-        raise ConflictError("A bot has no password and cannot be an administrator.")
+        raise ConflictError(
+            "Bots have no password, and their accounts cannot be changed or deactivated."
+        )
 
 
 def list_administrator_addresses(*, session: Session) -> list[str]:
@@ -311,9 +319,9 @@ def list_administrator_addresses(*, session: Session) -> list[str]:
 
 
 def _check_other_administrator_exists(user_id: int, *, session: Session) -> None:
-    """Check that another active administrator remains; concurrent calls are serialized.
+    """Check that another active administrator remains.
 
-    Raise ConflictError if this is the last active administrator.
+    Concurrent calls are serialized. Raise ConflictError if this is the last active administrator.
     """
     administrators = session.scalars(
         select(User.id)

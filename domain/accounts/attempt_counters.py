@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import case, delete, or_, update
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
 from models import AttemptCount
@@ -21,7 +21,7 @@ class AttemptLimit:
     window: timedelta
 
 
-def claim_attempt(
+def consume_attempt(
     limit: AttemptLimit, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
     """Count an attempt before checking it.
@@ -29,7 +29,7 @@ def claim_attempt(
     Counting first prevents concurrent guesses from exceeding the limit. Raise TooManyAttemptsError
     if the limit is exceeded.
     """
-    insert = insert_into(AttemptCount, session=session).values(
+    insert = build_session_insert(AttemptCount, session=session).values(
         subject=keyring.compute_digest(limit.subject), count=1, window_ends_at=now + limit.window
     )
     is_over = AttemptCount.window_ends_at <= now
@@ -62,10 +62,11 @@ def reset_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
 
 
 def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Subtract one successful attempt from the counter; failed attempts remain counted.
+    """Subtract one successful attempt from the counter of a subject.
 
-    Use this function for subjects that many users share, such as an IP address. A successful
-    sign-in by one user must not reset the count of another user who guesses passwords.
+    Failed attempts remain counted. Use this function for subjects that many users share, such as an
+    IP address. A successful sign-in by one user must not reset the count of another user who
+    guesses passwords.
     """
     session.execute(
         update(AttemptCount)
@@ -76,16 +77,16 @@ def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
     )
 
 
-def claim_single_use(
+def claim_single_use_value(
     what: str, *, lifetime: timedelta, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Claim a single-use value; return False if it was already claimed.
+    """Claim a single-use value, and return whether this is its first use.
 
-    The claim is stored for `lifetime`; the value must expire within this period.
+    The claim is stored for `lifetime`. The value must expire within this period.
     """
     limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
     try:
-        claim_attempt(limit, session=session, keyring=keyring, now=now)
+        consume_attempt(limit, session=session, keyring=keyring, now=now)
     except TooManyAttemptsError:
         return False
     return True

@@ -1,8 +1,9 @@
-"""Confirms email addresses, by a single-use link or by an administrator.
+"""Confirmation of email addresses, through a single-use link or by an administrator.
 
 A new address is stored in `email_confirmations` until a recipient who is signed in as the user
-confirms it. Until then, the account keeps its current address, which is notified. The response is
-the same if another account has the new address. Only the recipient is informed about that account.
+confirms it. The current address is notified, and stays in use until then. If another account
+already has the new address, the response is the same, and only the owner of the address is
+informed.
 """
 
 from dataclasses import dataclass
@@ -14,17 +15,21 @@ from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
-from domain.accounts.attempt_counters import claim_attempt
+from domain.accounts.attempt_counters import consume_attempt
 from domain.accounts.message_limits import CONFIRMATION_LIMIT, LimitedMessage, count_message
 from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, normalize_email
 from domain.audit.events import EventKind
-from domain.core.database.rows import delete_rows, insert_into, update_rows
+from domain.core.database.bulk_statements import (
+    build_bulk_delete,
+    build_bulk_update,
+    build_session_insert,
+)
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from models import EmailConfirmation, Mail, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Lifetime of a confirmation link.
 CONFIRMATION_LINK_LIFETIME = timedelta(days=3)
@@ -41,14 +46,17 @@ _TAKEN_MESSAGE = "Another user has this email address."
 class AccountMessageBuilder(MessageSettings):
     """A builder of messages about accounts and their addresses."""
 
-    #: True if a mail server is configured. If not, no messages are queued, and administrators
-    #: confirm addresses.
+    #: True if a mail server is configured. Without a mail server, no messages are queued, and
+    #: administrators confirm addresses.
     has_mail_server: bool
 
     def build_account_message(
         self, user_id: int, recipient: str, subject: str, text: str, *, secret: str
     ) -> NewEmail:
-        """Return a message about an account; `secret` distinguishes it from similar messages."""
+        """Return a message about an account.
+
+        `secret` distinguishes the message from similar messages.
+        """
         # The key does not reveal the secret.
         digest = self.keyring.compute_digest(f"{subject}\n{recipient}\n{secret}").hex()
         return self.build_address_message(
@@ -56,7 +64,7 @@ class AccountMessageBuilder(MessageSettings):
         )
 
     def build_address_message(self, key: str, recipient: str, subject: str, text: str) -> NewEmail:
-        """Return a message to a recipient who may have no account."""
+        """Return a message to a recipient who might not have an account."""
         text = f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n"
         return NewEmail(key=key, recipient=recipient, subject=subject, text=text)
 
@@ -73,7 +81,7 @@ class UnconfirmedAddress:
     asked_at: datetime
 
     @property
-    def link_ends_at(self) -> datetime:
+    def link_expires_at(self) -> datetime:
         """The time at which the link expires."""
         return self.asked_at + CONFIRMATION_LINK_LIFETIME
 
@@ -81,9 +89,9 @@ class UnconfirmedAddress:
 def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
     """Store a user's new address until it is confirmed.
 
-    A link is sent to the new address, and the current address is notified. Raise InvalidError for a
-    malformed address. Raise TooManyAttemptsError for too many requests, because each request sends
-    a message to an arbitrary address.
+    A link is sent to the new address, and the current address is notified. Requests are limited,
+    because each request sends a message to an arbitrary address. Raise TooManyAttemptsError if the
+    limit is exceeded, and InvalidError for a malformed address.
     """
     normal = normalize_email(email)
     _count_confirmation_message(work, user_id, normal)
@@ -92,7 +100,11 @@ def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
         user, work.policy(AccountMessageBuilder), _store_unconfirmed_address(work, user, normal)
     )
     is_free = work.session.scalar(select_other_account(normal, user.id)) is None
-    to_new = writer.build_link_message(normal) if is_free else writer.build_taken_message(normal)
+    to_new = (
+        writer.build_confirmation_message(normal)
+        if is_free
+        else writer.build_address_taken_message(normal)
+    )
     writer.queue_messages(
         to_new, writer.build_request_message(normal), session=work.session, now=work.now
     )
@@ -127,18 +139,23 @@ def discard_unconfirmed_address(work: UnitOfWork) -> bool:
 
 def _count_confirmation_message(work: UnitOfWork, user_id: int, email: str) -> None:
     limit, keyring = work.policy(SignInLimits).build_email_limit(user_id), work.policy(Keyring)
-    claim_attempt(limit, session=work.session, keyring=keyring, now=work.now)
+    consume_attempt(limit, session=work.session, keyring=keyring, now=work.now)
     sending = LimitedMessage(recipient=email, sender_id=None)
     count_message(work, CONFIRMATION_LIMIT, sending)
 
 
 def send_confirmation_link(work: UnitOfWork, user_id: int) -> None:
-    """Send a link to an account's address, unless it is confirmed or there is no mail server."""
+    """Send a confirmation link to an account's address.
+
+    Nothing is sent if the address is confirmed or no mail server is configured.
+    """
     user, letterhead = work.session.get_one(User, user_id), work.policy(AccountMessageBuilder)
     if user.email_confirmed_at is not None or not letterhead.has_mail_server:
         return
     writer = _MessageWriter(user, letterhead, _store_unconfirmed_address(work, user, user.email))
-    writer.queue_messages(writer.build_link_message(user.email), session=work.session, now=work.now)
+    writer.queue_messages(
+        writer.build_confirmation_message(user.email), session=work.session, now=work.now
+    )
 
 
 def find_unconfirmed_address(user_id: int, *, session: Session) -> UnconfirmedAddress | None:
@@ -164,7 +181,8 @@ def confirm_address_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
     """Confirm the email address that a single-use link was sent to.
 
     If the address replaces another address, the previous address is notified. Raise NotFoundError
-    if the link is not valid. Raise ConflictError if another user has the address by now.
+    if the link is not valid. Raise ConflictError if another user has taken the address in the
+    meantime.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_unconfirmed_address(
@@ -182,7 +200,7 @@ def confirm_address_as_administrator(
     """Confirm an unconfirmed email address as an administrator.
 
     Raise ConflictError if the address is no longer waiting for confirmation, or if another user has
-    it by now.
+    taken it in the meantime.
     """
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
     waiting = _find_address(mine, session=work.session)
@@ -192,13 +210,14 @@ def confirm_address_as_administrator(
 
 
 def confirm_current_address(work: UnitOfWork, user_id: int) -> bool:
-    """Confirm an account's address as an administrator; return whether it was unconfirmed.
+    """Confirm an account's address as an administrator.
 
-    Raise ConflictError for a bot, and for an address that an older account also has.
+    Return whether the address was unconfirmed. Raise ConflictError for a bot, and for an address
+    that an older account also has.
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
-        raise ConflictError("Bots have no email address.")
+        raise ConflictError("Bots have no email address to confirm.")
     if user.email_key is None:
         raise ConflictError(_TAKEN_MESSAGE, field="email")
     if user.email_confirmed_at is not None:
@@ -214,13 +233,13 @@ def confirm_all_addresses(work: UnitOfWork) -> int:
 
     Return the number of confirmed addresses.
     """
-    gone = delete_rows(EmailConfirmation).where(
+    gone = build_bulk_delete(EmailConfirmation).where(
         EmailConfirmation.email
         == select(User.email).where(User.id == EmailConfirmation.user_id).scalar_subquery()
     )
     work.session.execute(gone)
     confirmed = work.session.scalars(
-        update_rows(User)
+        build_bulk_update(User)
         .where(IS_UNCONFIRMED)
         .values(email_confirmed_at=work.now)
         .returning(User.id)
@@ -238,27 +257,30 @@ IS_UNCONFIRMED = (
 
 
 def delete_unconfirmed_address(user_id: int, *, session: Session, email: str | None = None) -> bool:
-    """Discard the unconfirmed address of a user; return whether an address was discarded.
+    """Discard the unconfirmed address of a user, and return whether it was discarded.
 
-    If `email` is given, other addresses are not discarded.
+    If `email` is given, only that address is discarded.
     """
     mine = EmailConfirmation.user_id == user_id
     if email is not None:
         mine &= EmailConfirmation.email == email
     gone = session.scalars(
-        delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
+        build_bulk_delete(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     )
     return gone.first() is not None
 
 
-def delete_unconfirmed_new_address(user_id: int, *, session: Session) -> None:
-    """Discard an unconfirmed new address, for example after a password change."""
+def cancel_address_change(user_id: int, *, session: Session) -> None:
+    """Discard a user's requested new address, for example after a password change.
+
+    An unconfirmed current address is kept.
+    """
     waiting = find_unconfirmed_address(user_id, session=session)
     if waiting is not None and waiting.is_new:
         delete_unconfirmed_address(user_id, session=session)
 
 
-def notify_former_address(work: UnitOfWork, user_id: int, former_address: str) -> None:
+def notify_previous_address(work: UnitOfWork, user_id: int, former_address: str) -> None:
     """Notify the previous address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
     writer = _MessageWriter(user, work.policy(AccountMessageBuilder), work.now.isoformat())
@@ -270,14 +292,14 @@ def notify_former_address(work: UnitOfWork, user_id: int, former_address: str) -
 def delete_address_messages(user_id: int, *, session: Session) -> None:
     """Delete the messages about a user's addresses, regardless of their recipients."""
     theirs = Mail.key.startswith(_format_message_key(user_id))
-    session.execute(delete_rows(Mail).where(theirs))
+    session.execute(build_bulk_delete(Mail).where(theirs))
 
 
 def _confirm_address(
     work: UnitOfWork, unconfirmed_address: UnconfirmedAddress, mine: ColumnElement[bool]
 ) -> UnconfirmedAddress:
     session = work.session
-    gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
+    gone = build_bulk_delete(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two concurrent requests, only one finds the row.
     if session.scalar(gone) is None:
         raise NotFoundError(_INVALID_LINK_MESSAGE)
@@ -289,7 +311,7 @@ def _confirm_address(
     except IntegrityError as error:
         raise ConflictError(_TAKEN_MESSAGE, field="email") from error
     if user.email != former:
-        notify_former_address(work, user.id, former)
+        notify_previous_address(work, user.id, former)
     details = {"changed": "email address"} if unconfirmed_address.is_new else {}
     work.record_audit_event(
         EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details
@@ -339,10 +361,15 @@ def select_other_account(email: str, user_id: int) -> Select[int]:
 
 
 def _store_unconfirmed_address(work: UnitOfWork, user: User, email: str) -> str:
-    """Store an unconfirmed address, replacing any earlier address; return its link's secret."""
+    """Store an unconfirmed address, and return the secret of its link.
+
+    Any earlier unconfirmed address is replaced.
+    """
     token = work.policy(Keyring).issue_credential(CredentialType.EMAIL_CONFIRMATION)
     values = {"email": email, "token_digest": token.digest, "created_at": work.now}
-    insert = insert_into(EmailConfirmation, session=work.session).values(user_id=user.id, **values)
+    insert = build_session_insert(EmailConfirmation, session=work.session).values(
+        user_id=user.id, **values
+    )
     work.session.execute(
         insert.on_conflict_do_update(index_elements=[EmailConfirmation.user_id], set_=values)
     )
@@ -362,10 +389,10 @@ class _MessageWriter:
 
     user: User
     letterhead: AccountMessageBuilder
-    #: Secret in the link, or a text that distinguishes the change from the user's other changes.
+    #: Secret in the link, or a string that distinguishes the change from the user's other changes.
     token: str
 
-    def build_link_message(self, email: str) -> NewEmail:
+    def build_confirmation_message(self, email: str) -> NewEmail:
         """Return the message that asks the recipient to confirm an address."""
         return self._build_message(
             email,
@@ -376,7 +403,7 @@ class _MessageWriter:
             "If you do not know this account, ignore this message.",
         )
 
-    def build_taken_message(self, email: str) -> NewEmail:
+    def build_address_taken_message(self, email: str) -> NewEmail:
         """Return the message to an address that another account already has."""
         return self._build_message(
             email,

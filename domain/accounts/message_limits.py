@@ -1,4 +1,4 @@
-"""Limits on messages that users cause to be sent to addresses of their choice.
+"""Limits on messages that users can send to addresses of their choice.
 
 Each kind of message is counted by recipient, by sender and by subject. The counters are in the
 database, so that the limits apply to all hosts together. Addresses are stored as keyed hashes.
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from domain.access.actor import UnitOfWork
-from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, consume_attempt
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
@@ -59,7 +59,7 @@ TEST_REQUEST_LIMIT = MessageLimit(
 
 
 class RecipientLimitError(TooManyAttemptsError):
-    """Error for a recipient who got too many messages of one kind."""
+    """Error for a recipient who received too many messages of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class LimitedMessage:
     """A message or request that is about to be sent, with the values that limits apply to."""
 
     recipient: str
-    #: Id of the sender. None for the operator, whose messages are counted only by recipient.
+    #: ID of the sender. None for the operator, whose messages are counted only by recipient.
     sender_id: int | None
     #: Project, group or webhook that the message is about, such as `group 4`, or None.
     place: str | None = None
@@ -77,20 +77,20 @@ def count_message(work: UnitOfWork, limit: MessageLimit, sending: LimitedMessage
     """Count a message before it is sent.
 
     Raise TooManyAttemptsError if there are too many messages from the sender, or about the project,
-    group or webhook. Raise RecipientLimitError if the recipient got too many messages, from this
-    sender or in total.
+    group or webhook. Raise RecipientLimitError if the recipient received too many messages, from
+    this sender or in total.
     """
 
-    def claim(subject: str, attempts: int, window: timedelta) -> None:
+    def count_toward_limit(subject: str, attempts: int, window: timedelta) -> None:
         counted = AttemptLimit(subject=subject, attempts=attempts, window=window)
         keyring = work.policy(Keyring)
-        claim_attempt(counted, session=work.session, keyring=keyring, now=work.now)
+        consume_attempt(counted, session=work.session, keyring=keyring, now=work.now)
 
     try:
         if sending.sender_id is not None and limit.per_sender is not None:
-            claim(f"{limit.name} of user {sending.sender_id}", limit.per_sender, _HOUR)
+            count_toward_limit(f"{limit.name} of user {sending.sender_id}", limit.per_sender, _HOUR)
         if sending.place is not None and limit.per_place is not None:
-            claim(f"{limit.name} of {sending.place}", limit.per_place, _HOUR)
+            count_toward_limit(f"{limit.name} of {sending.place}", limit.per_place, _HOUR)
     except TooManyAttemptsError as error:
         message = (
             f"Too many {limit.name} were sent within an hour. "
@@ -100,8 +100,8 @@ def count_message(work: UnitOfWork, limit: MessageLimit, sending: LimitedMessage
     try:
         subject, window = f"{limit.name} to {fold_text(sending.recipient)}", limit.recipient_window
         if sending.sender_id is not None and limit.per_pair is not None:
-            claim(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
-        claim(subject, limit.per_recipient, window)
+            count_toward_limit(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
+        count_toward_limit(subject, limit.per_recipient, window)
     except TooManyAttemptsError as error:
         message = (
             f"Too many {limit.name} were sent to this recipient. "

@@ -58,7 +58,10 @@ def check_path(path: str, *, reserved: frozenset[str]) -> None:
 
 
 def is_valid_path(path: str) -> bool:
-    """Return whether a full path is valid for a group or project; `acme/logo.json` is not."""
+    """Return whether a full path is valid for a group or project.
+
+    For example, `acme/logo.json` is not valid.
+    """
     try:
         check_path(path, reserved=frozenset())
     except ValueError:
@@ -67,5 +70,8 @@ def is_valid_path(path: str) -> bool:
 
 
 def slugify_name(name: str) -> str:
-    """Return a path segment derived from a display name, or an empty string."""
+    """Return a path segment derived from a display name.
+
+    Return an empty string if the name contains no characters that are allowed in a path.
+    """
     return re.sub(r"[^a-z0-9_.]+", "-", name.lower()).strip("-._")[:100]

@@ -11,8 +11,8 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
-from domain.core import threads
-from models.folding import fold_text
+from domain.core import thread_pools
+from models.case_folding import fold_text
 
 #: Maximum length of a password in characters, which limits the cost of hashing.
 MAX_PASSWORD_LENGTH = 1000
@@ -23,7 +23,7 @@ _MIN_SCORE = 2
 #: length.
 _MAX_SCORED_CHARACTERS = 24
 #: Number of Argon2 lanes, each of which runs in a thread. RFC 9106 recommends four lanes.
-_ARGON2_LANES = threads.HASHING_LANES
+_ARGON2_LANES = thread_pools.HASHING_LANES
 #: Lock for zxcvbn, which stores the user's words in a global variable.
 _zxcvbn_lock = Lock()
 FIRST_ADMINISTRATOR_USERNAME = "admin"
@@ -32,7 +32,10 @@ _FIRST_ADMINISTRATOR_FILE_NAME = "first_administrator.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class HashCost:
-    """Cost parameters of Argon2id; the defaults are the second recommended option in RFC 9106."""
+    """Cost parameters of Argon2id.
+
+    The defaults are the second recommended option in RFC 9106.
+    """
 
     memory_kib: int = 65_536
     passes: int = 3
@@ -49,7 +52,7 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a password in PHC string format."""
-    return threads.hashing_pool.run_task(
+    return thread_pools.hashing_pool.run_task(
         _get_hasher(cost).hash, _encode_password(normalize_password(password))
     )
 
@@ -57,8 +60,8 @@ def hash_password(password: str, cost: HashCost) -> str:
 def normalize_password(password: str) -> str:
     """Normalize a password, so that it is the same on every keyboard.
 
-    Other spaces are mapped to U+0020 as in OpaqueString (RFC 8265 section 4.2.2). NFKC is applied
-    as NIST recommends (SP 800-63B section 3.1.1.2). Unassigned characters are allowed.
+    All space characters are mapped to U+0020 as in OpaqueString (RFC 8265 section 4.2.2). NFKC is
+    applied as NIST recommends (SP 800-63B section 3.1.1.2). Unassigned characters are allowed.
     """
     plain = "".join(" " if category(each) == "Zs" else each for each in password)
     return normalize("NFKC", plain)
@@ -66,7 +69,7 @@ def normalize_password(password: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PasswordCheckResult:
-    """The result of a password check."""
+    """The outcome of a password check, and whether the hash is outdated."""
 
     is_right: bool
     #: True if the hash has outdated parameters, or was created without normalization.
@@ -80,9 +83,8 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     """Check a password against a hash.
 
     Without a hash (unknown user, or an account without a password), the check takes as long as with
-    a hash. The response time therefore does not reveal which names exist. A password that
-    normalization changes is checked in both forms, because earlier versions did not normalize
-    passwords.
+    a hash. The response time therefore does not reveal which names exist. If normalization changes
+    the password, both forms are checked, because earlier versions did not normalize passwords.
     """
     if len(password) > MAX_PASSWORD_LENGTH:
         return _WRONG_PASSWORD_RESULT
@@ -90,7 +92,9 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _build_dummy_hash(cost)
     for form in dict.fromkeys((normalize_password(password), password)):
         try:
-            threads.hashing_pool.run_task(_get_hasher(cost).verify, known, _encode_password(form))
+            thread_pools.hashing_pool.run_task(
+                _get_hasher(cost).verify, known, _encode_password(form)
+            )
         except VerificationError:
             continue
         is_prepared = form == normalize_password(password)
@@ -155,7 +159,7 @@ def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
 
     with _zxcvbn_lock:
         words = [word for word in own_words if word]
-        found = threads.parsing_pool.run_task(
+        found = thread_pools.parsing_pool.run_task(
             zxcvbn, password[:_MAX_SCORED_CHARACTERS], user_inputs=words
         )
     if found["score"] < _MIN_SCORE:
@@ -164,19 +168,20 @@ def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
         raise ValueError(f"This password is easy to guess. {said}".strip())
 
 
-def get_first_password_path(instance_path: Path) -> Path:
+def get_initial_password_path(instance_path: Path) -> Path:
     """Return the path of the file with the first administrator's password."""
     return instance_path / _FIRST_ADMINISTRATOR_FILE_NAME
 
 
-def has_first_password(username: str, instance_path: Path) -> bool:
-    """Return whether this is the first administrator, still with the generated password."""
+def has_initial_password(username: str, instance_path: Path) -> bool:
+    """Return whether the user is the first administrator and still has the generated password."""
     return (
-        username == FIRST_ADMINISTRATOR_USERNAME and get_first_password_path(instance_path).exists()
+        username == FIRST_ADMINISTRATOR_USERNAME
+        and get_initial_password_path(instance_path).exists()
     )
 
 
-def delete_first_password_file(username: str, instance_path: Path) -> None:
+def delete_initial_password_file(username: str, instance_path: Path) -> None:
     """Delete the password file if the user is the first administrator."""
     if username == FIRST_ADMINISTRATOR_USERNAME:
-        get_first_password_path(instance_path).unlink(missing_ok=True)
+        get_initial_password_path(instance_path).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Representations of users: the API's user object, references to users, and avatars.
 
-An avatar is the initial of a user's name on a color derived from the user's id. Its URL contains
-everything that it shows, so it does not reveal which users exist.
+An avatar is the initial of a user's name on a color derived from the user's ID. The URL contains
+the letter and the color, so a request does not reveal whether a user exists.
 """
 
 import unicodedata
@@ -20,12 +20,12 @@ from domain.core.types.base import Resource
 from models import User
 
 _HUE_COUNT = 360
-#: Placeholder for the initial of a name without letters and digits, drawn as head and shoulders.
+#: Placeholder for the initial of a name without letters and digits, drawn as a head and shoulders.
 _PLACEHOLDER_INITIAL = "-"
 _PLACEHOLDER_SVG = (
     '<g fill="#fff"><circle cx="32" cy="24" r="10"/><path d="M12 54a20 18 0 0 1 40 0z"/></g>'
 )
-#: The golden angle in degrees, which gives users with consecutive ids very different colors.
+#: The golden angle in degrees, which gives users with consecutive IDs very different colors.
 _HUE_STEP = 137
 _AVATAR_SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="256" height="256">'
@@ -38,12 +38,12 @@ _LETTER_SVG = (
 
 
 def build_avatar_path(name: str, user_id: int) -> str:
-    """Return the URL path of a user's avatar."""
+    """Return the URL path of a user's avatar, without the base URL."""
     return f"/-/pictures/{quote(_find_initial(name))}-{user_id * _HUE_STEP % _HUE_COUNT}.svg"
 
 
 class _AvatarUser(Protocol):
-    """A user who has an avatar."""
+    """The fields of a user that an avatar is built from."""
 
     @property
     def id(self) -> int: ...
@@ -54,7 +54,7 @@ class _AvatarUser(Protocol):
 
 
 def build_avatar_url(person: _AvatarUser, base_url: str) -> str:
-    """Return the URL of a user's avatar."""
+    """Return the absolute URL of a user's avatar."""
     return f"{base_url}{build_avatar_path(person.name or person.username, person.id)}"
 
 
@@ -69,14 +69,17 @@ def _find_initial(name: str) -> str:
 
 
 def build_avatar_svg(letter: str, hue: int) -> str:
-    """Return the avatar as SVG; `hue` is in degrees."""
+    """Return the avatar as SVG.
+
+    `hue` is in degrees.
+    """
     is_letter = letter.isalnum() and len(letter) == 1
     shown = _LETTER_SVG.format(letter=letter) if is_letter else _PLACEHOLDER_SVG
     return _AVATAR_SVG.format(shown=shown, hue=hue % _HUE_COUNT)
 
 
 class ProfileRow(NamedTuple):
-    """A row of a user; its fields are the columns of `PROFILE_COLUMNS`."""
+    """A row of a query that selects `PROFILE_COLUMNS`."""
 
     user_id: int
     username: str
@@ -93,7 +96,10 @@ PROFILE_COLUMNS = build_columns(ProfileRow._fields, {"user_": User, "": User})
 
 
 def build_profile_path(username: str) -> str:
-    """Return the path of a user's page; no group path can start with `/-/`."""
+    """Return the path of a user's page.
+
+    No group path can start with `/-/`.
+    """
     return f"/-/users/{username}"
 
 
@@ -167,7 +173,10 @@ class UserReference(Resource):
 
     @classmethod
     def from_user(cls, person: _ReferencedUser, base_url: str) -> "UserReference":
-        """Return a reference to a user; `base_url` has no trailing slash."""
+        """Build a reference to a user, with absolute URLs.
+
+        `base_url` has no trailing slash.
+        """
         return cls(
             id=person.id,
             username=person.username,
@@ -181,7 +190,7 @@ class UserReference(Resource):
 def find_user_references(
     user_ids: Iterable[int], *, base_url: str, session: Session
 ) -> dict[int, UserReference]:
-    """Return references to users, by user id."""
+    """Return references to users, by user ID."""
     wanted = set(user_ids)
     if not wanted:
         return {}

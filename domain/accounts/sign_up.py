@@ -1,4 +1,4 @@
-"""Sign-up: its policy, and the creation of accounts by their owners.
+"""The sign-up policy, and the creation of accounts by their owners.
 
 An account is stored only after a link has proved that the address belongs to its owner. This
 prevents users from blocking the addresses and usernames of others. It also prevents accounts whose
@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import add_account
-from domain.accounts.attempt_counters import claim_attempt, refund_attempt
+from domain.accounts.attempt_counters import consume_attempt, refund_attempt
 from domain.accounts.email_addresses import select_other_account
 from domain.accounts.passwords import PasswordRules
 from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, NewUser, UserView, build_user_view
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
 from models import User
@@ -92,14 +92,15 @@ def create_own_account(
 ) -> UserView:
     """Create an account for the verified owner of an address, which confirms the address.
 
-    Raise InvalidError or ConflictError with the name of the field, and NotFoundError for an address
-    that has an account. Raise TooManyAttemptsError for too many requests from one IP address:
-    requests are counted because the response reveals which usernames are taken.
+    Raise InvalidError or ConflictError, with the name of the field, if a value is not accepted.
+    Raise NotFoundError for an address that has an account. Raise TooManyAttemptsError for too many
+    requests from one IP address: requests are counted because the response reveals which usernames
+    are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
     tries = work.policy(SignInLimits).build_address_limit(work.actor.source.address)
-    claim_attempt(tries, session=session, keyring=keyring, now=work.now)
-    release_locks(session)  # Hashing a password takes time.
+    consume_attempt(tries, session=session, keyring=keyring, now=work.now)
+    commit_to_release_locks(session)  # Hashing a password takes time.
     wanted = NewUser(
         username=own_account_body.username,
         email=email,

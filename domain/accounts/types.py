@@ -38,7 +38,8 @@ class UserQuery(PagedQuery, GitLabQuery):
     exclude_humans: bool = False
     created_after: RequestTimeOrDay | None = None
     created_before: RequestTimeOrDay | None = None
-    #: True if only administrators are listed. This filter and the next two are for administrators.
+    #: True if only administrators are listed. Only administrators can use this filter and the
+    #: next two.
     admins: bool = False
     #: True if only users without any membership are listed.
     without_projects: bool = False
@@ -46,8 +47,10 @@ class UserQuery(PagedQuery, GitLabQuery):
     order_by: Literal["id", "name", "username", "created_at", "updated_at"] = "id"
     auditors: AbsentFlag = False
     external: AbsentFlag = False
-    #: Subject at an identity provider. Users who are not administrators get an empty list.
-    extern_uid: Text = Field(default="", description="Subject (`sub`) at an identity provider.")
+    #: Subject at an identity provider. Users who are not administrators receive an empty list.
+    extern_uid: Text = Field(
+        default="", description="Subject (`sub`) of the user at the identity provider."
+    )
     provider: Text = Field(
         default="", description="Slug of the identity provider. Used with `extern_uid`."
     )
@@ -96,12 +99,12 @@ class UserQuery(PagedQuery, GitLabQuery):
 
     @property
     def has_second_factor(self) -> bool | None:
-        """True to list accounts with a second factor, False for accounts without, None for all."""
+        """True to list accounts with a second factor, False to list others, None to list both."""
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
 def _combine_flags(flag_value: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
-    """Return True if `flag_value` is set, False if only `unwanted` is set, or None."""
+    """Return True if `flag_value` is set, False if only `unwanted` is set, and None otherwise."""
     return flag_value if flag_value or unwanted else None
 
 
@@ -157,12 +160,12 @@ class Account(AccountFields):
     identities: list[AccountIdentity]
 
 
-class AccountPage(Account):
-    """The details of a user on the page for administrators."""
+class AccountDetails(Account):
+    """A user, as shown on the user's page for administrators."""
 
     must_change_password: bool
     password_changed_at: Time | None
-    #: Number of live sign-ins.
+    #: Number of active sign-ins.
     open_sign_ins: int
     #: Email address that is not confirmed yet; null if there is none.
     waiting_address: UnconfirmedAddress | None
@@ -181,7 +184,10 @@ class ResetAccount(Account, SecretResource):
 
 
 class PasswordResetBody(Body):
-    """Access to revoke with a password reset. Browsers are signed out in any case."""
+    """The access that a password reset revokes.
+
+    Browsers are always signed out.
+    """
 
     keep_applications: bool = Field(
         default=False, description="Keep the authorizations of applications."
@@ -189,8 +195,8 @@ class PasswordResetBody(Body):
     revoke_tokens: bool = Field(default=False, description="Also revoke personal access tokens.")
 
 
-class RemovedFactors(Resource):
-    """The result of removing a user's second factors."""
+class FactorRemovalResult(Resource):
+    """The response to a request to remove a user's second factors."""
 
     username: str
     removed: bool
@@ -229,7 +235,7 @@ class ApprovalResult(Resource):
 
 
 class AccountChangeBody(Body):
-    """Changes to a user."""
+    """Changes that an administrator makes to a user."""
 
     username: RequiredText | None = Field(default=None, description="New username.")
     name: Annotated[RequiredText | None, Option("--display-name")] = Field(
@@ -238,9 +244,14 @@ class AccountChangeBody(Body):
     email: RequiredText | None = Field(default=None, description="New email address.")
     time_zone: RequiredText | None = Field(
         default=None,
-        description="Time zone for pages and messages of the user, such as Europe/Berlin.",
+        description="Time zone for pages and messages to the user, such as Europe/Berlin.",
     )
-    admin: bool | None = Field(default=None, description="True if the user is an administrator.")
+    admin: bool | None = Field(
+        default=None,
+        description=(
+            "True to make the user an administrator. False to remove the administrator role."
+        ),
+    )
     skip_confirmation: Annotated[bool, Option("--verified")] = Field(
         default=False,
         description="True to confirm the new email address immediately. Otherwise, a confirmation "
@@ -253,7 +264,7 @@ class AccountChangeBody(Body):
     @model_validator(mode="before")
     @classmethod
     def _reject_password(cls, given: Any) -> Any:
-        """Reject a password, because clients would assume that it replaces the former password."""
+        """Reject a password, because clients would assume that it replaces the current password."""
         if isinstance(given, Mapping) and "password" in given:
             message = "`password` cannot be changed. Reset the password of the user instead."
             raise ValueError(message)
@@ -261,7 +272,7 @@ class AccountChangeBody(Body):
 
     @property
     def is_email_confirmed(self) -> bool:
-        """True if the administrator vouches for the resulting email address."""
+        """True if the administrator has confirmed the resulting email address."""
         return self.skip_confirmation or self.skip_reconfirmation
 
 
@@ -287,7 +298,7 @@ class PasswordBody(Body):
 
 
 class SshKey(Resource):
-    """An SSH key in GitLab's format. Gatebell has no SSH keys, so lists of them are empty."""
+    """An SSH key in GitLab's format. Lists are empty, because Gatebell has no SSH keys."""
 
     id: int
     title: str
@@ -337,8 +348,8 @@ class ErasureBody(Body):
     )
 
 
-class Erased(Resource):
-    """The result of an erasure."""
+class ErasureResult(Resource):
+    """The pseudonym of an erased user, and the numbers of transferred and deleted objects."""
 
     user_id: int
     #: Pseudonym of the user in lists and events.

@@ -12,7 +12,7 @@ from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_counters import (
     AttemptLimit,
-    claim_attempt,
+    consume_attempt,
     refund_attempt,
     reset_attempts,
 )
@@ -27,7 +27,7 @@ from domain.accounts.passwords import (
     hash_password,
 )
 from domain.accounts.profiles import PROFILE_COLUMNS, Profile, build_profile
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.database.pagination import MAX_ID
 from domain.core.database.statements import SessionConnection, StatementConnection
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
@@ -35,7 +35,7 @@ from domain.core.keyring import Keyring
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import get_column_values
 from models import Group, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 ACTIVE = "active"
 #: State of an account that its owner created and that no administrator has approved yet.
@@ -45,7 +45,7 @@ PENDING = "pending"
 DEACTIVATED = "deactivated"
 _SIGN_IN_STATES = frozenset({ACTIVE, DEACTIVATED})
 #: Kinds of accounts. A bot is the account of a project or group access token, and a service account
-#: is the account of an application. An erased account has only its id left.
+#: is the account of an application. An erased account has only its ID left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
 MACHINE_KINDS = frozenset({BOT, SERVICE})
 #: SQL condition for accounts of people that are not locked, deactivated or pending approval.
@@ -53,7 +53,7 @@ IS_ACTIVE_HUMAN = and_(User.state == ACTIVE, User.kind == HUMAN)
 _PROFILE_WITH_KIND_QUERY = select(*PROFILE_COLUMNS, User.kind)
 _PROFILE_BY_ID_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.id == bindparam("named"))
 _PROFILE_BY_NAME_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.username_key == bindparam("named"))
-#: Numbers of items per list page that users can choose.
+#: Page sizes that users can choose for lists, in items per page.
 PAGE_SIZES = (20, 50, 100)
 
 
@@ -85,7 +85,7 @@ class UserView:
 
 
 def build_user_view(user: User) -> UserView:
-    """Return the view of an account row."""
+    """Convert an account row to a `UserView`."""
     columns = get_column_values(user, UserView)
     return UserView(
         **columns,
@@ -118,7 +118,7 @@ def create_user(
     """Create an account.
 
     The password is checked and hashed first, so no transaction should be open yet. Raise
-    InvalidError or ConflictError with the name of the field.
+    InvalidError or ConflictError, with the name of the field, if a value is not accepted.
     """
     try:
         check_username(new_user.username)
@@ -149,7 +149,7 @@ def create_user(
         email_confirmed_at=now if new_user.is_email_confirmed else None,
     )
     try:
-        with session.begin_nested():  # This assigns the id and detects an existing account.
+        with session.begin_nested():  # This assigns the ID and detects an existing account.
             session.add(user)
     except IntegrityError as error:
         message = (
@@ -165,7 +165,7 @@ def check_new_password(
 ) -> None:
     """Check that a new password is strong enough.
 
-    Raise InvalidError with the name of the field.
+    Raise InvalidError, with the name of the field, if the password is too weak.
     """
     try:
         check_password_strength(password, username=username, email=email, minimum=rules.minimum)
@@ -174,9 +174,9 @@ def check_new_password(
 
 
 def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -> None:
-    """Check that no other owner's group has the name, which the personal namespace needs.
+    """Check that a username is not the path of another owner's group.
 
-    Raise ConflictError if there is such a group.
+    The user's personal namespace needs this path. Raise ConflictError if there is such a group.
     """
     holder = select(Group.owner_id).where(Group.path_key == fold_text(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
@@ -211,7 +211,10 @@ def normalize_email(email: str) -> str:
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
-    """Return the user with this name or email address, compared after case folding, or None."""
+    """Return the user with this username or email address, or None.
+
+    The comparison is case-insensitive.
+    """
     user = _find_user_row(login, session=session)
     return build_user_view(user) if user else None
 
@@ -249,12 +252,15 @@ class SignInAttempt:
     #: Limit for the IP address. Many users share it, so a successful attempt does not reset it.
     address_limit: AttemptLimit
     cost: HashCost
-    #: Limits by account id, for a browser from which the account has signed in before. Because of
+    #: Limits by account ID, for a browser from which the account has signed in before. Because of
     #: the separate counter, guesses from elsewhere do not lock out this browser.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
     def build_counters(self, user: User | None) -> "AttemptCounters":
-        """Return the counters for an attempt on this account."""
+        """Return the counters for an attempt.
+
+        `user` is the account with the entered login, or None if there is no such account.
+        """
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
             return AttemptCounters(own=known, shared=None)
@@ -266,7 +272,7 @@ class SignInAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptCounters:
-    """The counters of one sign-in attempt."""
+    """The attempt counters that one sign-in attempt increases."""
 
     #: Counter that a successful attempt resets.
     own: AttemptLimit
@@ -280,7 +286,7 @@ class AttemptCounters:
         """
         for limit in (self.own, self.shared):
             if limit is not None:
-                claim_attempt(limit, session=session, keyring=keyring, now=now)
+                consume_attempt(limit, session=session, keyring=keyring, now=now)
 
     def reset_counters(self, *, session: Session, keyring: Keyring) -> None:
         """Reset or reduce the counters after a successful attempt."""
@@ -295,9 +301,9 @@ def authenticate_user(
     """Return the user with this login and password, or None.
 
     The account is active, deactivated or pending approval. An unknown login, a wrong password and a
-    locked account cannot be distinguished by the response or its time. The caller must check the
-    state, and whether a second factor is required. Raise TooManyAttemptsError if a limit is
-    exceeded.
+    locked account cannot be distinguished by the response or the response time. The caller must
+    check the state, and whether a second factor is required. Raise TooManyAttemptsError if a limit
+    is exceeded.
     """
     return _check_password_with_limits(
         attempt, _can_authenticate, session=session, keyring=keyring, now=now
@@ -319,7 +325,7 @@ def authenticate_by_password_only(
     was correct. Raise TooManyAttemptsError if a limit is exceeded.
     """
 
-    def is_enough(user: User | None) -> bool:
+    def is_password_sufficient(user: User | None) -> bool:
         # Run the queries for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
         of_group = find_group_requirement(
@@ -333,7 +339,7 @@ def authenticate_by_password_only(
         )
 
     return _check_password_with_limits(
-        attempt, is_enough, session=session, keyring=keyring, now=now
+        attempt, is_password_sufficient, session=session, keyring=keyring, now=now
     )
 
 
@@ -352,7 +358,7 @@ def _check_password_with_limits(
     is_welcome = is_enough(user)
     known_hash = user.password_hash if user else None
     seen = (user.id, user.password_changed_at) if user else None
-    release_locks(session)
+    commit_to_release_locks(session)
     verdict = check_password(attempt.password, known_hash, attempt.cost)
     if not (user and seen and known_hash and is_welcome and verdict.is_right):
         return None
@@ -367,9 +373,9 @@ def _check_password_with_limits(
 
 
 def is_password_unchanged(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
-    """Lock the account and return whether its password is unchanged since it was read.
+    """Lock an account, and return whether its password was last changed at `changed_at`.
 
-    The hash may have changed, because two concurrent sign-ins can both rehash the password.
+    The hashes are not compared, because concurrent sign-ins can rehash an unchanged password.
     """
     lock_account_row(user_id, session=session)
     found = session.get(User, user_id)
@@ -379,7 +385,7 @@ def is_password_unchanged(user_id: int, changed_at: datetime | None, *, session:
 def lock_account_row(user_id: int, *, session: Session) -> None:
     """Lock an account until the end of the transaction, and read it again.
 
-    Without the lock, a sign-in could replace the hash of a new password with a hash of the former
+    Without the lock, a sign-in could replace the hash of a new password with a hash of the previous
     password. A sign-in could also be created after a password change has closed all sign-ins.
     """
     # KEY SHARE does not block inserts of rows that refer to the user, such as audit events.
@@ -388,17 +394,20 @@ def lock_account_row(user_id: int, *, session: Session) -> None:
 
 
 def _is_active_user(user: User | None) -> bool:
-    """Return whether a user exists, is a person and has an active account; bots cannot sign in."""
+    """Return whether a user exists, is a person and has an active account.
+
+    Bots cannot sign in.
+    """
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
 def _can_authenticate(user: User | None) -> bool:
-    """Return whether the response may depend on the password: the account is not locked."""
+    """Return whether a user exists, is a person and has an account that is not locked."""
     return user is not None and user.state in {*_SIGN_IN_STATES, PENDING} and user.kind == HUMAN
 
 
 def find_sign_in_user(user_id: int, *, session: Session) -> UserView | None:
-    """Return the user with this id if they may sign in, or None.
+    """Return the user with this ID if they may sign in, or None.
 
     The account may be deactivated: signing in activates it.
     """
@@ -409,7 +418,7 @@ def find_sign_in_user(user_id: int, *, session: Session) -> UserView | None:
 
 
 def find_active_user(user_id: int, *, session: Session) -> UserView | None:
-    """Return the user with this id if the account is active, or None."""
+    """Return the user with this ID if the account is active, or None."""
     user = session.get(User, user_id)
     return build_user_view(user) if user is not None and _is_active_user(user) else None
 
@@ -432,7 +441,7 @@ def change_password(
     Raise InvalidError if the password is too weak.
     """
     user = build_user_view(session.get_one(User, user_id))
-    release_locks(session)
+    commit_to_release_locks(session)
     hashed = hash_new_password(user, new_password, rules)
     store_password(user_id, hashed, session=session, now=now)
 
@@ -467,7 +476,7 @@ def change_profile(
 
 
 def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> None:
-    """Clear all fields of an erased account except its id, and disable it.
+    """Clear all fields of an erased account except its ID, and disable the account.
 
     The new name and email address cannot belong to any user. Usernames contain no spaces, and
     `.invalid` has no mail servers (RFC 2606 section 2).
@@ -482,7 +491,7 @@ def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> N
 
 
 def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
-    """Return the profile of the user with this id or username, for sudo.
+    """Return the profile of the user with this ID or username, for sudo.
 
     Raise NotFoundError if there is no such user. Raise ForbiddenError for a bot or an account that
     is not active.
@@ -506,7 +515,7 @@ def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
 
 @action("own_account.change")
 def set_page_size(work: UnitOfWork, size: int) -> None:
-    """Set the caller's page size.
+    """Set the number of rows per page in the caller's lists.
 
     Raise InvalidError for a size that is not available.
     """

@@ -1,4 +1,4 @@
-"""Queue of alert changes that other parts of the service handle, in order for each alert.
+"""Queues of alert changes for other parts of the service. Each alert's changes stay in order.
 
 A trigger stores each change in the transaction that makes it (migrations 0051 and 0059), so no
 change is lost. A change is deleted in the transaction that handles it, so no change is handled
@@ -28,11 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.reading.incoming import Severity
-from domain.core.database.rows import delete_rows, insert_into, update_rows
-from domain.core.schedule_conditions import NOW, Moment
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.core.database.bulk_statements import (
+    build_bulk_delete,
+    build_bulk_update,
+    build_session_insert,
+)
+from domain.core.due_time_sql import NOW, Moment
 from domain.core.types.base import Resource
-from domain.projects.policy_scope import ESCALATIONS_FOLLOWER
+from domain.projects.escalation_followers import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower
 
 #: Delay before the first retry. It doubles after each failure, up to MAX_CHANGE_RETRY_DELAY.
@@ -53,7 +57,7 @@ class Follower(StrEnum):
 
 def add_follower(project_id: int, follower: Follower, *, session: Session) -> None:
     """Start queueing changes to a project's alerts for a follower."""
-    insert = insert_into(AlertFollower, session=session)
+    insert = build_session_insert(AlertFollower, session=session)
     row = {"project_id": project_id, "follower": follower.value}
     session.execute(insert.values(row).on_conflict_do_nothing())
 
@@ -71,7 +75,7 @@ def remove_follower(project_id: int, follower: Follower, *, session: Session) ->
 
 
 class ChangeKind(StrEnum):
-    """The kind of a change to an alert."""
+    """The kinds of changes to an alert, such as opened or resolved."""
 
     OPENED = "opened"
     ACKNOWLEDGED = "acknowledged"
@@ -127,8 +131,8 @@ class ProjectRoundRobin:
     def _was_served_this_round(self, lane: _ChangeLane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
-    def record_served_lane(self, lane: _ChangeLane) -> None:
-        """Record that a lane was served."""
+    def record_last_served_project(self, lane: _ChangeLane) -> None:
+        """Make the lane's project the last project served for the lane's severity."""
         self.last[lane.severity] = lane.project_id
 
 
@@ -160,7 +164,7 @@ def lock_due_changes(
         rows = _lock_lane_changes(follower, lane, share, session=session, now=now)
         taken += rows
         if rows:
-            turns.record_served_lane(lane)
+            turns.record_last_served_project(lane)
         if len(rows) == share:
             full.append((lane, rows[-1].id))
         if len(taken) == limit:
@@ -240,7 +244,7 @@ class AlertChangeBacklog:
 def find_change_backlog(
     follower: Follower, alert_id: int, *, session: Session
 ) -> AlertChangeBacklog | None:
-    """Return the unhandled changes of an alert, or None if there are none."""
+    """Return the unhandled changes of an alert, or None if all changes were handled."""
     rows = session.execute(
         select(AlertChange.kind, AlertChange.created_at, AlertChange.tries)
         .where(AlertChange.follower == follower.value, AlertChange.alert_id == alert_id)
@@ -255,7 +259,10 @@ def find_change_backlog(
 def find_oldest_change_time(
     follower: Follower, project_ids: Collection[int], *, session: Session
 ) -> datetime | None:
-    """Return the time of the oldest waiting change in these projects, or None if there is none."""
+    """Return the time of the oldest waiting change in these projects, or None.
+
+    None means that no change is waiting.
+    """
     ranks = [each.rank for each in Severity]
     return session.scalar(
         select(func.min(AlertChange.created_at)).where(
@@ -278,7 +285,7 @@ def find_oldest_change_times(*, session: Session) -> Mapping[Follower, datetime]
 def find_alerts_with_later_reopening(
     changes: Sequence[QueuedChange], follower: Follower, *, session: Session
 ) -> Collection[int]:
-    """Return the IDs of alerts that have another reopening in the queue.
+    """Return the IDs of alerts that have other reopenings in the follower's queue.
 
     Reopenings in `changes` are not counted.
     """
@@ -294,9 +301,9 @@ def find_alerts_with_later_reopening(
 
 
 def delete_handled_changes(changes: Sequence[QueuedChange], *, session: Session) -> None:
-    """Delete changes that were handled."""
+    """Delete changes from the queue after a follower has handled them."""
     ids = [change.id for change in changes]
-    session.execute(delete_rows(AlertChange).where(AlertChange.id.in_(ids)))
+    session.execute(build_bulk_delete(AlertChange).where(AlertChange.id.in_(ids)))
 
 
 def schedule_change_retry(
@@ -307,7 +314,7 @@ def schedule_change_retry(
         _FIRST_RETRY_DELAY * 2 ** min(change.tries, 10), MAX_CHANGE_RETRY_DELAY
     )
     session.execute(
-        update_rows(AlertChange)
+        build_bulk_update(AlertChange)
         .where(AlertChange.id == change.id)
         .values(
             tries=AlertChange.tries + 1,

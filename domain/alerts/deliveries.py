@@ -12,26 +12,26 @@ from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal_co
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.formats.base import WRONG_FORMAT_PREFIX
-from domain.alerts.reading.payload_fields import format_payload
-from domain.alerts.reading.severity import find_unknown_words
+from domain.alerts.parsing.payload_fields import format_payload
+from domain.alerts.parsing.severity import find_unknown_words
 from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.core.database.time_search import (
     OPEN_BOUNDS,
     TimeBounds,
-    build_bounds,
+    build_range_conditions,
     find_id_bounds,
 )
 from domain.core.errors import NotFoundError, QueryError
 from domain.core.labeled_enums import LabeledEnum
-from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, describe_choices
+from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, build_choices_schema
 from models import Delivery as DeliveryRow
 from models import Integration, Project
 
 #: Lowest status code that counts as a rejection.
 MIN_REJECTED_STATUS = 300
 #: Outcome of a delivery.
-DeliveryOutcome = Annotated[str, describe_choices("accepted", "refused")]
-#: Status codes of responses to deliveries over the rate limit; see `receivers.OverLimitError`.
+DeliveryOutcome = Annotated[str, build_choices_schema("accepted", "refused")]
+#: Status codes of responses to deliveries over the rate limit (`RateLimitExceededError`).
 _RATE_LIMIT_STATUSES = (429, 503)
 _STATUS_CODE = re.compile(r"[0-9]{3}")
 #: Maximum number of recent deliveries that a query reads, so that its cost does not grow with the
@@ -49,12 +49,13 @@ def get_delivery_outcome(status_code: int) -> str:
 
 
 class Delivery(Resource):
-    """A request from a sender and its result."""
+    """A request from a sender, with its outcome and the number of affected alerts."""
 
     id: int
     received_at: Time
     outcome: Annotated[DeliveryOutcome, BeforeValidator(get_delivery_outcome)] = Field(
-        validation_alias="status_code", description="`refused` means that it was rejected."
+        validation_alias="status_code",
+        description="Outcome of the delivery. `refused` means that the delivery was rejected.",
     )
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")
@@ -73,7 +74,7 @@ class Delivery(Resource):
     parse_warnings: tuple[str, ...]
     truncated_alerts: int = Field(description="Number of alerts that the sender omitted.")
     replayed_as: int | None = Field(
-        description="Id of the delivery that was created when this rejected delivery was replayed."
+        description="ID of the delivery that was created when this rejected delivery was replayed."
     )
     dropped: int = Field(description="Number of items that a mapping rule dropped.")
     is_test: bool
@@ -83,7 +84,7 @@ class Delivery(Resource):
     )
 
     @property
-    def changed(self) -> int:
+    def changed_alert_count(self) -> int:
         """Number of alerts that the delivery opened, updated or resolved."""
         return self.created + self.grouped + self.resolved
 
@@ -93,7 +94,7 @@ def _format_body(body: bytes | None) -> str | None:
 
 
 class StoredDelivery(Delivery):
-    """A delivery with its body."""
+    """A delivery with its body, if the body is stored."""
 
     body: Annotated[str | None, BeforeValidator(_format_body)] = Field(
         description="Body of the delivery, indented if it is JSON. Null if it was not stored. The "
@@ -102,7 +103,10 @@ class StoredDelivery(Delivery):
 
 
 class DeliverySelection(LabeledEnum):
-    """A selection of deliveries. Its value is used in URLs."""
+    """The filters of a delivery list, such as accepted or rejected deliveries.
+
+    The values of the filters are used in URLs.
+    """
 
     ALL = "all", "All"
     ACCEPTED = "accepted", "Accepted"
@@ -123,8 +127,8 @@ _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
 }
 
 
-class DeliveryTimes(Query):
-    """The period in a filter for deliveries, in the API and on pages."""
+class DeliveryPeriodQuery(Query):
+    """Query parameters for the period of a delivery list, in the API and on web pages."""
 
     received_after: RequestTimeOrDay | None = Field(None, description="Start of the period.")
     received_before: RequestTimeOrDay | None = Field(None, description="End of the period.")
@@ -137,7 +141,7 @@ class DeliveryTimes(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """A filter for deliveries of an integration. The status code None matches all status codes."""
+    """A filter for deliveries of an integration. A status code of None matches all status codes."""
 
     integration_id: int
     show: DeliverySelection = DeliverySelection.ALL
@@ -145,7 +149,7 @@ class DeliveryFilter:
     period: TimeBounds = OPEN_BOUNDS
 
 
-def parse_selection(text: str | None) -> DeliverySelection:
+def parse_delivery_selection(text: str | None) -> DeliverySelection:
     """Return the selection with this name, or DeliverySelection.ALL if the name is empty.
 
     Raise QueryError if no selection has this name.
@@ -159,9 +163,9 @@ def parse_selection(text: str | None) -> DeliverySelection:
 
 
 def parse_status_code(text: str | None) -> int | None:
-    """Parse a three-digit status code; return None if the text is empty.
+    """Parse a three-digit status code.
 
-    Raise QueryError if the text is not a status code.
+    Return None if the text is empty. Raise QueryError if the text is not a status code.
     """
     if not text:
         return None
@@ -201,10 +205,10 @@ def _build_filtered_query(wanted: DeliveryFilter) -> Select[Any]:
 
 def _build_period_conditions(period: TimeBounds, *, session: Session) -> list[ColumnElement[bool]]:
     ids = find_id_bounds(DeliveryRow.received_at, period, session=session)
-    return build_bounds(DeliveryRow.id, ids)
+    return build_range_conditions(DeliveryRow.id, ids)
 
 
-def count_rejections(integration_id: int, *, session: Session) -> Mapping[int, int]:
+def count_rejected_deliveries(integration_id: int, *, session: Session) -> Mapping[int, int]:
     """Return the number of recent rejected deliveries for each status code.
 
     Deliveries that were counted but not stored are included.
@@ -312,9 +316,9 @@ def list_recent_inbound_deliveries(*, limit: int, session: Session) -> tuple[Rec
 
 
 def list_received_deliveries(
-    times: DeliveryTimes, part: KeysetRange, *, session: Session
+    times: DeliveryPeriodQuery, part: KeysetRange, *, session: Session
 ) -> KeysetPage[RecentDelivery]:
-    """Return a page of the deliveries to all integrations in a period, newest first."""
+    """Return a page of the deliveries to any integration that arrived in a period, newest first."""
     inside = _build_period_conditions(times.period, session=session)
     found = _RECENT.join(Integration, _IS_RECEIVER).where(*inside)
     return fetch_page(
@@ -330,15 +334,15 @@ class ProblemCount:
     last_at: datetime | None
 
 
-class StoredSize(NamedTuple):
-    """A recent delivery, without columns that are stored after its body."""
+class DeliverySize(NamedTuple):
+    """The ID, body size and status code of a recent delivery."""
 
     id: int
     size: int
     status_code: int
 
 
-def find_recent_sizes(integration_id: int, *, session: Session) -> Sequence[StoredSize]:
+def find_recent_delivery_sizes(integration_id: int, *, session: Session) -> Sequence[DeliverySize]:
     """Return the last MAX_EXAMINED_DELIVERIES deliveries from senders, newest first."""
     statement = (
         select(DeliveryRow.id, DeliveryRow.size, DeliveryRow.status_code)
@@ -346,10 +350,10 @@ def find_recent_sizes(integration_id: int, *, session: Session) -> Sequence[Stor
         .order_by(DeliveryRow.id.desc())
         .limit(MAX_EXAMINED_DELIVERIES)
     )
-    return [StoredSize(*row) for row in session.execute(statement)]
+    return [DeliverySize(*row) for row in session.execute(statement)]
 
 
-def limit_total_size(rows: Iterable[StoredSize], most_bytes: int) -> list[int]:
+def list_ids_within_size(rows: Iterable[DeliverySize], most_bytes: int) -> list[int]:
     """Return the IDs of the first deliveries with a total size of at most `most_bytes`."""
     totals = accumulate((row.size for row in rows), initial=0)
     sizes = zip(rows, islice(totals, 1, None), strict=False)
@@ -358,7 +362,7 @@ def limit_total_size(rows: Iterable[StoredSize], most_bytes: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryProblems:
-    """Problems that recent deliveries have recorded."""
+    """Problems found in recent deliveries, such as rate limiting or unknown severity words."""
 
     #: Alerts that senders omitted from their webhooks (truncatedAlerts).
     left_out: ProblemCount
@@ -370,22 +374,23 @@ class DeliveryProblems:
     unknown_words: Mapping[int, tuple[str, ...]]
 
 
-def find_delivery_problems(recent: Sequence[StoredSize], *, session: Session) -> DeliveryProblems:
-    """Return the problems that recent deliveries have recorded.
+def find_delivery_problems(recent: Sequence[DeliverySize], *, session: Session) -> DeliveryProblems:
+    """Return the problems that were recorded for recent deliveries.
 
-    SQLite reads the pages of a body to find the columns after it, so the size is limited.
+    SQLite must read a whole body to reach the columns after it. Therefore, only the newest
+    deliveries are examined, up to a limit on their total size.
     """
     statement = (
         select(DeliveryRow)
         .options(defer(DeliveryRow.body), defer(DeliveryRow.mapping))
-        .where(DeliveryRow.id.in_(limit_total_size(recent, _MAX_PASSED_BYTES)))
+        .where(DeliveryRow.id.in_(list_ids_within_size(recent, _MAX_PASSED_BYTES)))
         .order_by(DeliveryRow.id.desc())
     )
     rows = session.scalars(statement).all()
     words = {row.id: find_unknown_words(row.parse_warnings) for row in rows}
     return DeliveryProblems(
         left_out=_count_problem((row, row.truncated_alerts) for row in rows),
-        misread=_count_problem((row, 1 + row.skipped) for row in rows if _is_misread(row)),
+        misread=_count_problem((row, 1 + row.skipped) for row in rows if _has_wrong_format(row)),
         rate_limited=_count_problem(
             (row, 1 + row.skipped) for row in rows if row.status_code in _RATE_LIMIT_STATUSES
         ),
@@ -393,7 +398,7 @@ def find_delivery_problems(recent: Sequence[StoredSize], *, session: Session) ->
     )
 
 
-def _is_misread(row: DeliveryRow) -> bool:
+def _has_wrong_format(row: DeliveryRow) -> bool:
     return any(WRONG_FORMAT_PREFIX in text for text in (row.reason or "", *row.parse_warnings))
 
 

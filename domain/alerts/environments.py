@@ -16,13 +16,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import KeysetPage
 from domain.core.errors import InvalidError, NotFoundError, TakenError
 from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
-from models.folding import build_search_text, fold_text
+from models.case_folding import build_search_text, fold_text
 
 #: Minimum length of a search text, in characters. Shorter texts match too many names and are slow.
 MIN_ENVIRONMENT_SEARCH_LENGTH = 3
@@ -51,7 +51,7 @@ class EnvironmentView:
 
     @property
     def state(self) -> str:
-        """State of the environment, as returned by the API."""
+        """State of the environment in the API: `available` or `stopped`."""
         return "available" if self.stopped_at is None else "stopped"
 
     @property
@@ -67,7 +67,7 @@ class EnvironmentView:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFilter:
-    """A filter for the environments of a project."""
+    """Criteria for selecting a project's environments. None matches any value."""
 
     project_id: int
     #: Exact name to match.
@@ -85,14 +85,14 @@ def check_environment_search(search: str) -> None:
         raise InvalidError(message, field="search")
 
 
-def is_plain_name(name: str) -> bool:
+def is_url_safe_name(name: str) -> bool:
     """Return whether a name can be used in a URL path unchanged."""
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def format_environment_reference(environment_id: int, name: str) -> str:
     """Return the environment's reference for URLs: its name if possible, else `~` and its ID."""
-    return name if is_plain_name(name) else f"~{environment_id}"
+    return name if is_url_safe_name(name) else f"~{environment_id}"
 
 
 def build_environment_slug(name: str) -> str:
@@ -177,7 +177,7 @@ def list_environments(
     return KeysetPage(items=items, next_before=items[-1].name if len(rows) > size else None)
 
 
-def list_environments_by_id(
+def list_environments_in_id_order(
     wanted: EnvironmentFilter, *, offset: int, limit: int, session: Session
 ) -> tuple[Sequence[EnvironmentView], int]:
     """Return a range of matching environments, sorted by ID, and the number of all matches."""
@@ -246,9 +246,9 @@ def _get_environment(
 def create_environment(
     project_id: int, name: str, *, session: Session, now: datetime
 ) -> EnvironmentView:
-    """Create an environment.
+    """Create an environment in a project.
 
-    Raise InvalidError if the name is not valid, and TakenError if it already exists.
+    Raise InvalidError if the name is not valid, and TakenError if the name is already in use.
     """
     kept = replace_unstorable_characters(name).strip()
     if not kept or not kept.isprintable():

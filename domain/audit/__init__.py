@@ -1,1 +1,1 @@
-"""The audit log: writing, reading, sealing and pruning of security-relevant events."""
+"""Writes, reads, seals and prunes the audit log of security-relevant events."""

@@ -10,11 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import AuditEvent, Group, Project
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 
 class EventKind(StrEnum):
-    """Kinds of audit events; the value is stored and shown."""
+    """The kind of an audit event. Its value is stored and shown."""
 
     SIGNED_IN = "sign_in.succeeded"
     SIGN_IN_FAILED = "sign_in.failed"
@@ -158,7 +158,7 @@ class EventKind(StrEnum):
     PAGES_SENT_AGAIN = "pages.sent_again"
     #: Clone or fetch of a private or internal project.
     REPOSITORY_DOWNLOADED = "repository_download_operation"
-    #: Clone or fetch of a public project; too frequent to store.
+    #: Clone or fetch of a public project. These events are too frequent to store.
     PUBLIC_REPOSITORY_DOWNLOADED = "public_repository_download_operation"
 
 
@@ -168,7 +168,10 @@ STREAMED_ONLY = frozenset({EventKind.PUBLIC_REPOSITORY_DOWNLOADED, EventKind.AUD
 
 @dataclass(frozen=True, kw_only=True)
 class EventActor:
-    """The acting user; the name is stored as well, since it outlives the account."""
+    """The user who performed an action.
+
+    The name is stored in addition to the ID, because the account may be deleted later.
+    """
 
     id: int
     name: str
@@ -176,10 +179,13 @@ class EventActor:
 
 @dataclass(frozen=True, kw_only=True)
 class EventSource:
-    """The actor and origin of a request; `actor` is None for clients and commands."""
+    """The actor and origin of a request.
+
+    `actor` is None for clients and commands.
+    """
 
     actor: EventActor | None = None
-    #: Administrator who acts as the actor through sudo (`web/api/callers.py`).
+    #: Administrator who impersonates the actor through sudo (`web/api/callers.py`).
     sudo_by: EventActor | None = None
     address: str | None = None
     user_agent: str | None = None
@@ -187,22 +193,22 @@ class EventSource:
 
 
 class EventNamespace(Protocol):
-    """A project or a group."""
+    """The project or group that an event belongs to."""
 
     @property
     def project_id(self) -> int | None:
-        """The id of a project."""
+        """The ID of the project, or None for a group."""
         ...
 
     @property
     def group_id(self) -> int | None:
-        """The id of a group."""
+        """The ID of the group, or None for a project."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceIds:
-    """The ids of a project or a group."""
+    """The ID of the project or group that an event belongs to."""
 
     project_id: int | None = None
     group_id: int | None = None
@@ -223,22 +229,22 @@ NAMESPACE_KIND_PREFIXES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """An audit event; none of its fields may contain a secret."""
+    """An audit event. None of its fields may contain a secret."""
 
     kind: EventKind
-    #: Account that the event concerns; its owner may read the event.
+    #: Account that the event concerns. The owner of the account may read the event.
     user_id: int | None = None
     #: Name of the affected object, such as the path of a project.
     subject: str = ""
     details: Mapping[str, object] | None = None
     #: Actor, if it differs from the actor of the request, for example during a sign-in.
     actor: EventActor | None = None
-    #: Project or group that the event concerns; by default, it is looked up by the event's path.
+    #: Project or group that the event concerns. By default, it is looked up by the event's path.
     place: EventNamespace | None = None
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
-    """Add an event to the session; it is stored when the transaction commits.
+    """Add an event to the session, to be stored when the transaction commits.
 
     A database trigger queues the event for every stream of the audit log. For kinds that are only
     streamed, use `domain.audit.streamed_events`.
@@ -269,9 +275,10 @@ def build_event_row(event: Event, source: EventSource, *, now: datetime) -> Audi
 
 
 def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -> None:
-    """Set the project or group of an event, since the path may later be reused.
+    """Set the project or group ID in the row of an event.
 
-    Raise ValueError if the event must have a project or group, but has neither.
+    The path in the event is not sufficient, since it may later be reused. Raise ValueError if the
+    event must have a project or group, but has neither.
     """
     if event.place is not None:
         row.project_id, row.group_id = event.place.project_id, event.place.group_id
@@ -297,5 +304,5 @@ def _build_sudo_details(source: EventSource) -> dict[str, object]:
 
 
 def _truncate_text(text: str, length: int) -> str:
-    """Replace characters that cannot be stored, and truncate the text to a column's length."""
+    """Replace characters that cannot be stored, and truncate a string to a column's length."""
     return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

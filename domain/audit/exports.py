@@ -25,7 +25,7 @@ def export_json_lines(event_filter: EventFilter, *, session: Session) -> Iterato
 
 
 def export_csv(event_filter: EventFilter, *, session: Session) -> Iterator[str]:
-    """Yield the events as CSV (RFC 4180) without formulas in cells, newest first."""
+    """Yield the events as CSV (RFC 4180), newest first. Cells that contain formulas are escaped."""
     yield format_csv_line(_CSV_COLUMNS)
     for event in _iterate_events(event_filter, session=session):
         yield format_csv_line(_build_csv_cells(event))

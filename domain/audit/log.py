@@ -23,7 +23,7 @@ from domain.core.database.pagination import (
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from models import AuditEvent, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Sign-in methods by `amr` value (RFC 8176), except values that indicate several methods.
 _METHOD_LABELS = {
@@ -78,7 +78,7 @@ KIND_TITLES = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """A filter for events; empty fields match all events."""
+    """A filter for events. Empty fields match all events."""
 
     kind: str = ""
     #: Username of the actor (case-insensitive).
@@ -101,14 +101,14 @@ class EventFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class EventView:
-    """An event for display."""
+    """An audit event, as shown on web pages and in the API."""
 
-    #: Id of the event; None if the event is only streamed.
+    #: ID of the event, or None if the event is only streamed.
     id: int | None
     created_at: datetime
     kind: str
     actor_id: int | None
-    #: Name of the actor; empty for clients, commands and unknown actors.
+    #: Name of the actor, or an empty string for clients, commands and unknown actors.
     actor_name: str
     user_id: int | None
     username: str | None
@@ -132,7 +132,7 @@ class EventView:
         return f"{self.title.removesuffix(' changed')} {change}" if change else self.title
 
     @property
-    def actor_in_words(self) -> str:
+    def actor_description(self) -> str:
         """The name of the actor, or a description of an actor without an account."""
         by = self.details.get("by")
         unknown = {"command": "an operator (command line)", "application": "the application"}
@@ -141,8 +141,8 @@ class EventView:
         return self.actor_name or unknown.get(str(by), other)
 
     @property
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """The details as pairs of a name and a value, without empty values."""
+    def formatted_details(self) -> tuple[tuple[str, str], ...]:
+        """The details of the event as formatted names and values, without empty values."""
         return tuple(
             (_format_name(name), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
             for name, value in self.details.items()
@@ -151,7 +151,7 @@ class EventView:
 
     @property
     def _entity(self) -> tuple[str, int | None]:
-        """The type and id of the entity that the event concerns; by default, the instance."""
+        """Type and ID of the entity that the event concerns. The default is the instance."""
         ids = {"User": self.user_id, "Project": self.project_id, "Group": self.group_id}
         return next(((kind, each) for kind, each in ids.items() if each), ("Instance", None))
 
@@ -162,11 +162,11 @@ class EventView:
         return str(self.details.get(word) or self.subject) if word else None
 
     def convert_to_json_value(self) -> dict[str, object]:
-        """Return the event as the API's audit event object."""
+        """Return the event as an audit event object of the API."""
         entity_type, entity_id = self._entity
         return {
             "id": self.id,
-            # Clients expect a number; no user has this id.
+            # Clients expect a number, and no user has this ID.
             "author_id": -1 if self.actor_id is None else self.actor_id,
             "entity_id": entity_id,
             "entity_type": entity_type,
@@ -206,12 +206,12 @@ def _format_value(value: object) -> str:
     return str(value)
 
 
-def _select_user_id(username: str) -> ColumnElement[int]:
+def _build_user_id_query(username: str) -> ColumnElement[int]:
     wanted = fold_text(username.replace("\x00", "\ufffd"))
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
-def _matches_target(target: str) -> ColumnElement[bool]:
+def _build_target_condition(target: str) -> ColumnElement[bool]:
     wanted = target.replace("\x00", "\ufffd")
     # These events name the project or group in addition to the changed object.
     named = (AuditEvent.details[word].as_string() == wanted for word in ("project", "group"))
@@ -221,10 +221,10 @@ def _matches_target(target: str) -> ColumnElement[bool]:
 #: Query conditions by field of the filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
-    "actor": lambda name: AuditEvent.actor_id == _select_user_id(name),
-    "user": lambda name: AuditEvent.user_id == _select_user_id(name),
+    "actor": lambda name: AuditEvent.actor_id == _build_user_id_query(name),
+    "user": lambda name: AuditEvent.user_id == _build_user_id_query(name),
     "actor_id": lambda actor_id: AuditEvent.actor_id == actor_id,
-    "target": _matches_target,
+    "target": _build_target_condition,
     "address": lambda address: AuditEvent.address == address,
     "user_id": lambda user_id: AuditEvent.user_id == user_id,
     "project_id": lambda project_id: AuditEvent.project_id == project_id,
@@ -239,7 +239,7 @@ def _build_conditions(event_filter: EventFilter) -> list[ColumnElement[bool]]:
     return [_CONDITIONS[name](value) for name, value in given.items() if value not in (None, "")]
 
 
-def _build_statement(event_filter: EventFilter) -> Select[AuditEvent, str]:
+def _build_events_query(event_filter: EventFilter) -> Select[AuditEvent, str]:
     return (
         select(AuditEvent, User.username)
         .outerjoin(User, User.id == AuditEvent.user_id)
@@ -252,7 +252,7 @@ def fetch_event_page(
 ) -> KeysetPage[EventView]:
     """Return a page of the audit log, newest events first."""
     return fetch_page(
-        _build_statement(event_filter),
+        _build_events_query(event_filter),
         AuditEvent.id,
         keyset_range,
         session=session,
@@ -265,7 +265,7 @@ def list_events(
 ) -> PageResult[EventView]:
     """Return a page of the audit log for the API, with offset or keyset pagination."""
     found = fetch_list_page(
-        _build_statement(event_filter), _ORDER_COLUMNS, page_request, session=session
+        _build_events_query(event_filter), _ORDER_COLUMNS, page_request, session=session
     )
     return PageResult(
         items=_build_views(found.items), total=found.total, next_cursor=found.next_cursor
@@ -279,7 +279,7 @@ def get_event(
 
     Raise NotFoundError if the event does not exist or does not match.
     """
-    statement = _build_statement(event_filter or EventFilter()).where(AuditEvent.id == event_id)
+    statement = _build_events_query(event_filter or EventFilter()).where(AuditEvent.id == event_id)
     row = session.execute(statement).first() if event_id <= MAX_ID else None
     if row is None:
         raise NotFoundError("Audit event not found.")
@@ -299,7 +299,7 @@ def build_event_view(event: AuditEvent, username: str | None) -> EventView:
 def read_event_times(
     kind: EventKind, since: datetime, *, maximum: int, session: Session
 ) -> Sequence[datetime]:
-    """Return the times of at most `maximum` events of a kind since a time, newest first."""
+    """Return the times of up to `maximum` events of a kind since a given time, newest first."""
     first = (
         select(AuditEvent.id)
         .where(AuditEvent.created_at >= since)

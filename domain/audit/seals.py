@@ -2,8 +2,8 @@
 
 Each seal is a keyed hash that includes the previous seal. The worker seals events within one minute
 of their creation, so that writers do not wait for each other. Without the key, a user with access
-to the database cannot change, add or remove a sealed event, or any seal except the newest, without
-detection.
+to the database cannot change, add or remove a sealed event without detection. The same is true of
+every seal except the newest.
 """
 
 import hmac
@@ -16,7 +16,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import delete_rows, insert_into
+from domain.core.database.bulk_statements import build_bulk_delete, build_session_insert
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
 from models import AuditEvent, AuditKey, AuditSeal
@@ -29,16 +29,16 @@ _BATCH_SIZE = 200
 
 
 def get_or_create_audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
-    """Return the key of the seals (32 bytes); the first call creates it.
+    """Return the key of the seals (32 bytes), and create it if it does not exist.
 
-    Raise UndecipherableError if the key was encrypted with another SECRET_KEY.
+    Raise UndecryptableError if the key was encrypted with another SECRET_KEY.
     """
     ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _KEY_ID)
     kept = session.scalar(ciphertext)
     if kept is None:
         made = keyring.encrypt(generate_random_hex(32))
         values = {"id": _KEY_ID, "ciphertext": made, "created_at": now}
-        insert = insert_into(AuditKey, session=session).values(values)
+        insert = build_session_insert(AuditKey, session=session).values(values)
         session.execute(insert.on_conflict_do_nothing())
         kept = session.scalars(ciphertext).one()
     return bytes.fromhex(keyring.decrypt(kept))
@@ -93,7 +93,7 @@ def _create_seal(
     )
     seal.mac = compute_seal_mac(seal, previous=audit_seal.mac if audit_seal else b"", key=key)
     session.add(seal)
-    session.flush()  # The flush fails if another process has created a seal with this id.
+    session.flush()  # The flush fails if another process has created a seal with this ID.
     for event, digest in zip(events, digests, strict=True):
         event.seal_id, event.digest = seal.id, digest
     session.flush()
@@ -126,17 +126,20 @@ def _delete_pruned_seals(session: Session) -> None:
     )
     last = select(func.max(AuditSeal.id)).scalar_subquery()
     beginning = func.coalesce(first_kept - 1, last)
-    session.execute(delete_rows(AuditSeal).where(AuditSeal.id < beginning))
+    session.execute(build_bulk_delete(AuditSeal).where(AuditSeal.id < beginning))
 
 
-def store_erased_digest(event: AuditEvent, *, key: bytes) -> None:
+def store_digest_after_erasure(event: AuditEvent, *, key: bytes) -> None:
     """Store the new digest of an event whose personal data was erased, and keep the original."""
     if event.digest is not None:
         event.erased_digest = compute_event_digest(event, key=key, former=event.digest)
 
 
 def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes:
-    """Return the keyed hash of an event; `former` is the digest before personal data was erased."""
+    """Return the keyed hash of an event.
+
+    `former` is the digest before personal data was erased.
+    """
     return _compute_mac(
         key,
         "event",
@@ -156,12 +159,15 @@ def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") 
 
 
 def combine_event_digests(digests: Sequence[bytes], *, key: bytes) -> bytes:
-    """Return the keyed hash over the digests of a seal's events, ordered by event id."""
+    """Return the keyed hash over the digests of a seal's events, ordered by event ID."""
     return _compute_mac(key, "events", [each.hex() for each in digests])
 
 
 def compute_seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
-    """Return the keyed hash of a seal; `previous` is the previous seal's hash, if any."""
+    """Return the keyed hash of a seal.
+
+    `previous` is the previous seal's hash, if any.
+    """
     return _compute_mac(
         key,
         "seal",
@@ -185,17 +191,17 @@ def _compute_mac(key: bytes, *parts: object) -> bytes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SealHead:
-    """The id and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
+class SealReference:
+    """The ID and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
 
     id: int
     mac: str
 
     @classmethod
-    def from_text(cls, text: str) -> "SealHead":
-        """Parse the text form of a head, such as `12:9f3a…`.
+    def from_text(cls, text: str) -> "SealReference":
+        """Parse the ID and the hash of a seal, such as `12:9f3a…`.
 
-        Raise ValueError if the text is malformed.
+        Raise ValueError if the string is malformed.
         """
         number, _, mac = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(bytes.fromhex(mac)) == 32):  # noqa: PLR2004 - bytes of a SHA-256
@@ -203,13 +209,13 @@ class SealHead:
         return cls(id=int(number), mac=mac.lower())
 
     def __str__(self) -> str:
-        """Return the text form, such as `12:9f3a…`."""
+        """Return the ID and the hash as a string, such as `12:9f3a…`."""
         return f"{self.id}:{self.mac}"
 
 
-def build_seal_head(seal: AuditSeal) -> SealHead:
-    """Return the head of a seal."""
-    return SealHead(id=seal.id, mac=seal.mac.hex())
+def build_seal_reference(seal: AuditSeal) -> SealReference:
+    """Return the ID and the hash of a seal."""
+    return SealReference(id=seal.id, mac=seal.mac.hex())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,17 +227,18 @@ class SealVerification:
     #: Number of events that are not sealed yet.
     unsealed: int
     seals: int
-    head: SealHead | None
+    head: SealReference | None
     #: Detected faults, one sentence each.
     faults: tuple[str, ...]
 
 
 def verify_seals(
-    *, session: Session, key: bytes, recorded: SealHead | None = None
+    *, session: Session, key: bytes, recorded: SealReference | None = None
 ) -> SealVerification:
-    """Verify all events and seals; `recorded` must be one of the seals, or older than all of them.
+    """Verify all events and seals.
 
-    Without a `recorded` head, the removal of the newest seals and their events is not detected.
+    `recorded` must be one of the seals, or older than all of them. If `recorded` is None, the
+    removal of the newest seals and their events is not detected.
     """
     faults: list[str] = []
     sealed = seals = 0
@@ -242,7 +249,7 @@ def verify_seals(
         count, found = _find_event_faults(seal, session=session, key=key)
         faults += found
         sealed, seals, previous = sealed + count, seals + 1, seal
-        is_present |= build_seal_head(seal) == recorded
+        is_present |= build_seal_reference(seal) == recorded
     if recorded is not None and not is_present:
         faults += _find_head_fault(recorded, session=session)
     strays = select(func.count(AuditEvent.id)).where(
@@ -255,7 +262,7 @@ def verify_seals(
         sealed=sealed,
         unsealed=session.scalar(waiting) or 0,
         seals=seals,
-        head=build_seal_head(previous) if previous else None,
+        head=build_seal_reference(previous) if previous else None,
         faults=tuple(faults),
     )
 
@@ -320,7 +327,7 @@ def _is_unchanged(event: AuditEvent, *, key: bytes) -> bool:
     return hmac.compare_digest(event.erased_digest, now)
 
 
-def _find_head_fault(recorded: SealHead, *, session: Session) -> list[str]:
+def _find_head_fault(recorded: SealReference, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
         return []  # The recorded seal was pruned because of its age.

@@ -14,7 +14,7 @@ from models import AuditStream, AuditStreamEntry, User
 def queue_streamed_event(
     event: Event, source: EventSource, *, session: Session, now: datetime
 ) -> None:
-    """Queue an event for every stream; it is sent only if the transaction commits.
+    """Queue an event for every stream, to be sent only if the transaction commits.
 
     If there are no streams, the function reads one table and writes nothing.
     """

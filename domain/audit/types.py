@@ -30,23 +30,27 @@ _Name = Annotated[Text, Field(max_length=_MAX_NAME_LENGTH)]
 
 
 class AuditEventFilters(Query):
-    """Filter parameters for audit events; an event must match all given parameters."""
+    """Filter parameters for audit events. An event must match all given parameters."""
 
     entity_type: Literal["User", "Project", "Group"] | None = Field(
         default=None,
-        description="Type of the entity that the event concerns. Events that concern the instance "
-        "have none of these types.",
+        description=(
+            "Type of the entity that the event concerns. Every type excludes events that concern "
+            "the whole instance."
+        ),
     )
     entity_id: Id | None = Field(
         default=None,
-        description="Id of the entity that the event concerns. If `entity_type` is omitted, this "
-        "is the id of a user.",
+        description=(
+            "ID of the entity that the event concerns. If `entity_type` is omitted, this is a user "
+            "ID."
+        ),
     )
     event_name: Annotated[str, AfterValidator(_check_kind)] = Field(
-        default="", description="Kind of the event, such as `token.revoked`."
+        default="", description="Name of the event, such as `token.revoked`."
     )
     author_id: Id | None = Field(
-        default=None, description="Id of the user who performed the action."
+        default=None, description="ID of the user who performed the action."
     )
     author: _Name = Field(default="", description="Username of the user who performed the action.")
     target: _Name = Field(
@@ -63,7 +67,7 @@ class AuditEventFilters(Query):
 
     @property
     def event_filter(self) -> EventFilter:
-        """The filter for the audit log."""
+        """The event filter that corresponds to the parameters."""
         return EventFilter(
             kind=self.event_name,
             actor=self.author,
@@ -94,7 +98,7 @@ class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
 
 
 class AuditEvent(Resource):
-    """An audit event."""
+    """A security-relevant action, its author, and the user, project or group that it concerns."""
 
     id: int
     author_id: int

@@ -30,7 +30,10 @@ def find_combined_status(sha: str, *, project_id: int, session: Session) -> Comm
 
 
 def combine_job_states(jobs: Iterable[tuple[str, bool]]) -> CommitState | None:
-    """Return the combined state of jobs, given as pairs of a state and whether the job may fail."""
+    """Return the combined state of jobs, or None if there are no jobs.
+
+    Each job is a pair: its state, and whether the job may fail.
+    """
     states = {
         "success" if may_fail and state in _UNSUCCESSFUL_STATES else state
         for state, may_fail in jobs

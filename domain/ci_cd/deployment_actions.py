@@ -25,8 +25,8 @@ from domain.ci_cd.types import (
     Environment,
     NewDeployment,
 )
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.database.pagination import fetch_list_page
-from domain.core.database.rows import update_rows
 from domain.core.errors import InvalidError, NotFoundError, QueryError
 from domain.core.types.base import get_column_values
 from domain.core.types.pagination import ListPage
@@ -65,7 +65,7 @@ def list_deployments(
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
         .where(DeploymentRow.project_id == project.id, *_build_conditions(project, query))
     )
-    found = fetch_list_page(statement, _SORT_COLUMNS, query.requested_part, session=work.session)
+    found = fetch_list_page(statement, _SORT_COLUMNS, query.requested_range, session=work.session)
     # Keyset pagination adds a column to each row.
     items = _build_deployments(
         work, [(row[0], build_environment_view(row[1])) for row in found.items]
@@ -75,7 +75,10 @@ def list_deployments(
 
 @read_action("deployments.show")
 def show_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int) -> Deployment:
-    """Show a deployment."""
+    """Show a deployment.
+
+    Raise NotFoundError if the project has no such deployment.
+    """
     row = work.session.get(DeploymentRow, deployment_id)
     if row is None or row.project_id != project.id:
         raise NotFoundError("Deployment not found in this project.")
@@ -189,7 +192,7 @@ def find_latest_deployments(
     return _build_deployments(work, [(row, environment) for row in rows])
 
 
-def find_deployment_days(
+def find_deployed_versions_by_day(
     environment: EnvironmentView, *, maximum: int, session: Session
 ) -> Mapping[date, Sequence[str]]:
     """Return the names of deployed versions by day (UTC), for the last `maximum` deployments."""
@@ -208,7 +211,7 @@ def find_deployment_days(
 def find_newest_deployment_by_environment(
     work: UnitOfWork, environments: Sequence[EnvironmentView]
 ) -> Mapping[int, Deployment]:
-    """Return the newest deployment of each environment, if any, by the environment's id."""
+    """Return the newest deployment of each environment, if any, by the environment's ID."""
     by_id = {each.id: each for each in environments}
     newest = (
         select(func.max(DeploymentRow.id))
@@ -263,7 +266,7 @@ def _allocate_iid(project_id: int, *, session: Session) -> int:
     stored = func.coalesce(of_project.scalar_subquery(), 0)
     last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
     return session.scalars(
-        update_rows(Project)
+        build_bulk_update(Project)
         .where(Project.id == project_id)
         .values(last_deployment_iid=last + 1)
         .returning(Project.last_deployment_iid)

@@ -37,11 +37,11 @@ def list_environments(
 ) -> ListPage[Environment]:
     """List the environments of a project."""
     if query.name and query.search:
-        raise InvalidError("name, search are mutually exclusive")
+        raise InvalidError("`name` and `search` are mutually exclusive.")
     wanted = EnvironmentFilter(
         project_id=project.id, name=query.name, search=query.search, state=query.states
     )
-    found, total = environments.list_environments_by_id(
+    found, total = environments.list_environments_in_id_order(
         wanted, offset=query.offset, limit=query.page_size, session=work.session
     )
     return ListPage(items=[Environment.model_validate(each) for each in found], total=total)
@@ -49,7 +49,10 @@ def list_environments(
 
 @read_action("environments.show")
 def show_environment(work: UnitOfWork, project: ProjectView, environment_id: int) -> Environment:
-    """Show an environment."""
+    """Show an environment.
+
+    Raise NotFoundError if the project has no such environment.
+    """
     found = get_environment_by_id(project.id, environment_id, session=work.session)
     return Environment.model_validate(found)
 
@@ -113,8 +116,8 @@ def _store_external_url(
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartedAlert:
-    """The first alert after a deployment."""
+class AlertAfterDeployment:
+    """An alert that started after a deployment."""
 
     iid: int
     title: str
@@ -129,7 +132,7 @@ class DeploymentWithAlerts:
     alerts: int = 0
     #: True if older alerts were not counted.
     has_more: bool = False
-    first_alert: StartedAlert | None = field(default=None)
+    first_alert: AlertAfterDeployment | None = field(default=None)
 
 
 def find_deployment_history(
@@ -150,14 +153,14 @@ def find_deployment_history(
         entry.first_alert = entry.first_alert or alert
     for entry, begin in zip(oldest_first, begins, strict=True):
         if complete_from is not None and begin < complete_from:
-            # The first alert may not have been loaded.
+            # The first alert might not have been loaded.
             entry.has_more, entry.first_alert = True, None
     return oldest_first[::-1]
 
 
 def _find_alerts_since(
     project_id: int, environment: str, begin: datetime, *, session: Session
-) -> tuple[list[StartedAlert], datetime | None]:
+) -> tuple[list[AlertAfterDeployment], datetime | None]:
     """Return alerts ordered by start time, and the time from which the list is complete.
 
     The time is None if the list contains all alerts. The queries for all statuses use the same
@@ -177,7 +180,7 @@ def _find_alerts_since(
         for status in STATUSES
     ]
     rows = session.execute(union_all(*(select(part) for part in parts))).all()
-    found = [StartedAlert(iid=row[0], title=row[1], started_at=row[2]) for row in rows]
+    found = [AlertAfterDeployment(iid=row[0], title=row[1], started_at=row[2]) for row in rows]
     by_status = [[row[2] for row in rows if row[3] == status] for status in STATUSES]
     cut = [min(moments) for moments in by_status if len(moments) == _MAX_ALERTS_PER_STATUS]
     return sorted(found, key=lambda each: (each.started_at, each.iid)), max(cut, default=None)

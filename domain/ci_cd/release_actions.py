@@ -63,7 +63,7 @@ class NewLink(Body):
 
 
 class LinkChange(Body):
-    """Request body for changing a link of a release; null values change nothing."""
+    """Request body for changing a link of a release. Fields that are null are not changed."""
 
     name: _Name | None = None
     url: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
@@ -92,7 +92,7 @@ class NewRelease(Body):
 
 
 class ReleaseChange(Body):
-    """Request body for changing a release; null values change nothing."""
+    """Request body for changing a release. Fields that are null are not changed."""
 
     name: Annotated[Text, Field(max_length=255)] | None = None
     description: Annotated[Text, Field(max_length=_MAX_DESCRIPTION_LENGTH)] | None = None
@@ -116,14 +116,14 @@ class ReleaseLink(Resource):
 
 
 class ReleaseAssets(Resource):
-    """The files of a release."""
+    """The links to the files of a release, and the number of links."""
 
     count: int
     links: tuple[ReleaseLink, ...]
 
 
 class ProjectRelease(Resource):
-    """A release of a project."""
+    """A release of a project, with its notes and links to files."""
 
     tag_name: str
     name: str
@@ -141,7 +141,7 @@ def list_releases(
 ) -> ListPage[ProjectRelease]:
     """List the releases of a project, latest first."""
     found = fetch_list_page(
-        _select_releases(project), _SORT_COLUMNS, query.requested_part, session=work.session
+        _build_releases_query(project), _SORT_COLUMNS, query.requested_range, session=work.session
     )
     items = _build_releases(work, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -149,9 +149,12 @@ def list_releases(
 
 @read_action("releases.latest")
 def show_latest_release(work: UnitOfWork, project: ProjectView) -> ProjectRelease:
-    """Show the latest release."""
+    """Show the latest release.
+
+    Raise NotFoundError if the project has no releases.
+    """
     newest_first = (ReleaseRow.released_at.desc(), ReleaseRow.id.desc())
-    row = work.session.scalar(_select_releases(project).order_by(*newest_first).limit(1))
+    row = work.session.scalar(_build_releases_query(project).order_by(*newest_first).limit(1))
     if row is None:
         raise NotFoundError("This project has no releases.")
     return _build_releases(work, [row])[0]
@@ -225,7 +228,7 @@ def list_links(
 
 @read_action("releases.show_link")
 def show_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
-    """Show a link of a release."""
+    """Show a release link."""
     return _build_link(_get_link_row(work, project, tag_name, link_id))
 
 
@@ -242,7 +245,7 @@ def create_link(work: UnitOfWork, project: ProjectView, tag_name: str, new: NewL
 def change_link(
     work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int, change: LinkChange
 ) -> ReleaseLink:
-    """Change a link of a release."""
+    """Change a release link."""
     return _store_link(
         work, _get_link_row(work, project, tag_name, link_id), _find_changed_fields(change)
     )
@@ -250,7 +253,7 @@ def change_link(
 
 @action("releases.delete_link")
 def delete_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
-    """Delete a link of a release.
+    """Delete a release link.
 
     The response contains the deleted link.
     """
@@ -264,13 +267,13 @@ def _find_changed_fields(change: Body) -> Mapping[str, Any]:
     return {name: value for name, value in change.given_values.items() if value is not None}
 
 
-def _select_releases(project: ProjectView) -> Select[ReleaseRow]:
+def _build_releases_query(project: ProjectView) -> Select[ReleaseRow]:
     return select(ReleaseRow).where(ReleaseRow.project_id == project.id)
 
 
 def _get_release_row(work: UnitOfWork, project: ProjectView, tag_name: str) -> ReleaseRow:
     named = ReleaseRow.tag_name == tag_name.replace("\x00", "\ufffd")
-    row: ReleaseRow | None = work.session.scalar(_select_releases(project).where(named))
+    row: ReleaseRow | None = work.session.scalar(_build_releases_query(project).where(named))
     if row is None:
         raise NotFoundError("Release not found in this project.")
     return row

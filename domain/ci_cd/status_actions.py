@@ -36,7 +36,7 @@ def list_statuses(
     """List the statuses of a commit."""
     given = {name: value for name in _FILTER_FIELDS if (value := getattr(query, name))}
     of_commit = select(StatusRow).filter_by(project_id=project.id, sha=sha, **given)
-    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.requested_part, session=work.session)
+    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.requested_range, session=work.session)
     items = _build_statuses(work, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -45,7 +45,7 @@ def list_statuses(
 def report_status(
     work: UnitOfWork, project: ProjectView, sha: str, new: NewCommitStatus
 ) -> CommitStatus:
-    """Report the status of a commit, or update the status that this job reported before."""
+    """Report the status of a commit, or update the status that the same job reported earlier."""
     # Two concurrent reports from a job must update the same status, so the project is locked.
     # SQLite needs no lock, because it has only one writer. The lock does not block inserts of
     # alerts, which reference the project.

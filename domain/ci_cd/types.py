@@ -30,7 +30,7 @@ _ExternalUrl = Annotated[WebUrl, Field(max_length=2048)]
 _Ref = Annotated[Text, Field(min_length=1, max_length=255)]
 _JobName = Annotated[Text, Field(max_length=255)]
 _LimitedLength = Field(
-    max_length=_MAX_TEXT_LENGTH, description="Text of at most 255 characters from release 16.0 on."
+    max_length=_MAX_TEXT_LENGTH, description="Limited to 255 characters from release 16.0 on."
 )
 
 
@@ -66,7 +66,7 @@ class EnvironmentChange(Body):
 
 
 class Environment(Resource):
-    """An environment."""
+    """An environment of a project, such as production."""
 
     id: int
     name: str
@@ -77,7 +77,7 @@ class Environment(Resource):
 
     @property
     def reference(self) -> str:
-        """Reference in the URL of the environment's page: its name, or `~` followed by its id."""
+        """Reference in the URL of the environment's page: its name, or `~` followed by its ID."""
         return format_environment_reference(self.id, self.name)
 
 
@@ -91,11 +91,13 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
     environment: Text | None = None
     status: DeploymentState | None = None
     updated_after: RequestTimeOrDay | None = Field(
-        default=None, description="Requires `order_by=updated_at` from release 16.0 on."
+        default=None,
+        description="Earliest update time. Requires `order_by=updated_at` from release 16.0 on.",
     )
     updated_before: RequestTimeOrDay | None = None
     finished_after: RequestTimeOrDay | None = Field(
-        default=None, description="Requires `order_by=finished_at` and `status=success`."
+        default=None,
+        description="Earliest finish time. Requires `order_by=finished_at` and `status=success`.",
     )
     finished_before: RequestTimeOrDay | None = None
 
@@ -164,7 +166,7 @@ class NewCommitStatus(Body):
 
     @property
     def job(self) -> str:
-        """Name of the job."""
+        """Name of the job, from `context` or else from `name`."""
         return self.context or self.name or "default"
 
 
@@ -189,7 +191,7 @@ class CommitStatus(Resource):
 
 
 class CommitQuery(GitLabQuery):
-    """Query parameters for a commit."""
+    """Query parameters of a request for one commit."""
 
     stats: bool = Field(default=True, description="True to include the number of changed lines.")
 
@@ -220,8 +222,12 @@ class RepositoryCommit(Resource):
     web_url: str = Field(description="URL of the project's page.")
     project_id: int
     status: CommitState | None = Field(
-        description="Combined state of the statuses that external CI reported. Null if there are "
-        "none."
+        description=(
+            "Combined state of the statuses that external CI reported. Null if no status was "
+            "reported."
+        )
     )
-    last_pipeline: None = Field(description="Always null: there are no pipelines.")
-    stats: CommitStats | None = Field(description="Changed lines. Null with `stats=false`.")
+    last_pipeline: None = Field(description="Always null, because Gatebell has no pipelines.")
+    stats: CommitStats | None = Field(
+        description="Numbers of added and deleted lines. Null with `stats=false`."
+    )

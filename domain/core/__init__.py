@@ -1,1 +1,1 @@
-"""Modules that all other packages use: errors, clock, encryption, database, field types."""
+"""Modules that all other packages use: errors, clock, encryption, database and field types."""

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 Clock = Callable[[], datetime]
 #: Maximum normal difference between the clocks of two hosts.
 MAX_HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
-#: Maximum time by which a valid time may be in the future. Host clocks differ by up to two seconds,
-#: and a transaction may use its start time a little later. A later time was written by a host with
-#: a wrong clock.
+#: Maximum amount by which a valid time may be in the future. Host clocks differ by up to two
+#: seconds, and a transaction may use its start time a little later. A later time was written by a
+#: host with a wrong clock.
 CLOCK_TOLERANCE = MAX_HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
-#: Time within which two identical requests from a web page count as one double submission.
+#: Time within which two identical requests from a web page count as a double submission.
 DOUBLE_SUBMISSION_WINDOW = timedelta(seconds=10)
 
 

@@ -1,4 +1,4 @@
-"""CSV lines (RFC 4180) with cells that spreadsheets do not run as formulas."""
+"""Formats CSV lines (RFC 4180), and escapes cells that spreadsheets would run as formulas."""
 
 import csv
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _CELL_BREAK_CHARACTERS = frozenset("\t\r\n")
 
 
 def format_csv_line(values: Iterable[object]) -> str:
-    """Return the values as a line of CSV; None becomes an empty cell."""
+    """Return the values as a line of CSV, with an empty cell for None."""
     line = StringIO()
     # Every cell is quoted, since spreadsheets split lines at semicolons in some locales.
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow([_escape_formula(value) for value in values])
@@ -27,6 +27,6 @@ def _escape_formula(value: object) -> object:
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether a spreadsheet would run a text as a formula."""
+    """Return whether a spreadsheet would run a string as a formula."""
     seen = (each for each in text if each.isprintable() and not each.isspace())
     return text[:1] in _CELL_BREAK_CHARACTERS or next(seen, "") in _FORMULA_CHARACTERS

@@ -1,11 +1,11 @@
-"""The domain's errors, which `web/http/errors.py` renders."""
+"""Errors of the domain package, which `web/http/errors.py` renders."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class DomainError(Exception):
-    """The base class of all errors caused by callers; the message is shown to users."""
+    """The base class of all errors caused by callers. The message is shown to users."""
 
 
 class NotFoundError(DomainError):
@@ -21,7 +21,10 @@ class ForbiddenError(DomainError):
 
 
 class InvalidError(DomainError):
-    """Error for an invalid value; `field` is the name of the form field."""
+    """Error for an invalid value.
+
+    `field` is the name of the form field.
+    """
 
     def __init__(self, message: str, *, field: str = "") -> None:
         """Store the message and, if known, the field."""
@@ -38,7 +41,7 @@ class InvalidValuesError(InvalidError):
     """Error for several invalid values of one field."""
 
     def __init__(self, sentences: Sequence[str], *, field: str) -> None:
-        """Store a sentence for each value; the message contains all of them."""
+        """Store a sentence for each value, and build a message that contains all sentences."""
         super().__init__(" ".join(sentences), field=field)
         self._sentences = tuple(sentences)
 
@@ -65,23 +68,32 @@ class InvalidValue(NamedTuple):
 
 
 class QueryError(InvalidError):
-    """Error for an invalid query parameter; `field` is the name of the parameter."""
+    """Error for an invalid query parameter.
+
+    `field` is the name of the parameter.
+    """
 
 
 class InvalidQueryError(QueryError):
-    """Error for invalid query parameters; the message describes each of them in a sentence."""
+    """Error for invalid query parameters.
+
+    The message describes each invalid parameter in a sentence.
+    """
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
-        """Store the problems."""
+        """Store the problems, and build a message with a sentence for each problem."""
         super().__init__(" ".join(each.sentence for each in problems), field=problems[0].field)
         self.problems = tuple(problems)
 
 
 class InvalidParametersError(InvalidError):
-    """Error for invalid parameters in a request; `problems` contains all of them."""
+    """Error for invalid parameters in a request.
+
+    `problems` contains all invalid parameters.
+    """
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
-        """Store the problems; the message has a sentence for each of them."""
+        """Store the problems, and build a message with a sentence for each problem."""
         super().__init__(" ".join(each.sentence for each in problems))
         self.problems = tuple(problems)
 

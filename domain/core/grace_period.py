@@ -5,7 +5,10 @@ from enum import Enum
 
 
 class GracePeriod(Enum):
-    """The time for which a replaced credential stays valid; `key` is the form value."""
+    """The time for which a replaced credential stays valid.
+
+    `key` is the form value.
+    """
 
     NOW = ("now", "Not at all: it stops working immediately", timedelta(0))
     HOUR = ("1h", "One hour", timedelta(hours=1))

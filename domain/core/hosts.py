@@ -18,7 +18,7 @@ from functools import cache
 from sqlalchemy import Executable, bindparam, delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import build_insert, insert_into
+from domain.core.database.bulk_statements import build_insert, build_session_insert
 from domain.core.database.statements import StatementConnection
 from domain.core.types.base import get_column_values
 from models import Host, JobTurn, UnreachableTime, WebServer
@@ -77,7 +77,7 @@ def record_host_report(report: HostReport, *, session: Session) -> None:
         "seen_at": report.seen_at,
     }
     session.execute(
-        insert_into(Host, session=session)
+        build_session_insert(Host, session=session)
         .values(name=report.name, **values)
         .on_conflict_do_update(index_elements=[Host.name], set_=values)
     )
@@ -99,37 +99,37 @@ def list_running_hosts(*, session: Session, now: datetime) -> Sequence[HostRepor
 
 
 def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
-    """Return whether a running host has older code that lacks the given migration."""
+    """Return whether a running host has older code without the given migration."""
     return any(each.revision < revision for each in list_running_hosts(session=session, now=now))
 
 
-#: Name of the job that records every minute that a background worker is running.
+#: Name of the job that records, once a minute, that a background worker is running.
 WORKER_HEARTBEAT_JOB = "pulse"
 #: Name of the job that deletes expired data.
 PRUNE_JOB = "prune"
-#: Name of the record with the time at which stored future times were last corrected. It is not a
-#: job.
+#: Name of the record with the time at which stored future times were last corrected. The record
+#: does not belong to a job.
 CLOCK_CORRECTION_RECORD = "clock correction"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def find_last_run(name: str, *, session: Session) -> datetime | None:
+def find_last_job_run(name: str, *, session: Session) -> datetime | None:
     """Return the start of the period in which a job last ran, or None if it has never run."""
     return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
-def record_run(name: str, *, session: Session, now: datetime) -> None:
+def record_job_run(name: str, *, session: Session, now: datetime) -> None:
     """Record that a job runs now, even if another host runs it in the same period."""
-    statement = insert_into(JobTurn, session=session).values(name=name, taken_at=now)
+    statement = build_session_insert(JobTurn, session=session).values(name=name, taken_at=now)
     session.execute(
         statement.on_conflict_do_update(index_elements=[JobTurn.name], set_={"taken_at": now})
     )
 
 
-def claim_run(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
-    """Claim a job's run in the current period; return False if it was already claimed."""
+def claim_job_run(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
+    """Claim a job's run in the current period, and return whether the claim succeeded."""
     begins_at = now - (now - _EPOCH) % period
-    statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
+    statement = build_session_insert(JobTurn, session=session).values(name=name, taken_at=begins_at)
     taken = session.scalar(
         statement.on_conflict_do_update(
             index_elements=[JobTurn.name],
@@ -155,7 +155,7 @@ class UnreachablePeriod:
     """A period in which no request could arrive."""
 
     began_at: datetime
-    #: End of the period; None while it lasts.
+    #: End of the period, or None while it lasts.
     ended_at: datetime | None
 
 
@@ -170,7 +170,9 @@ class ServerHeartbeats:
     began_at: datetime | None = None
 
 
-def find_ended_period(marks: ServerHeartbeats, now: datetime) -> UnreachablePeriod | None:
+def find_ended_unreachable_period(
+    marks: ServerHeartbeats, now: datetime
+) -> UnreachablePeriod | None:
     """Return the unreachable period that a heartbeat at `now` ends, or None if there is none.
 
     A heartbeat in the future was recorded by a host with a wrong clock. Such a heartbeat is treated
@@ -193,7 +195,7 @@ def find_ended_period(marks: ServerHeartbeats, now: datetime) -> UnreachablePeri
 def record_server_heartbeat(
     name: str, *, began_at: datetime | None, connection: StatementConnection, now: datetime
 ) -> UnreachablePeriod | None:
-    """Record a heartbeat from a web server; return the unreachable period it ends, if any.
+    """Record a heartbeat from a web server, and return the unreachable period it ends, if any.
 
     `began_at` is the start time of the server, and is given only for the first heartbeat of each
     process. If another process of the same server has just recorded a heartbeat, nothing is
@@ -209,7 +211,7 @@ def record_server_heartbeat(
 def _record_heartbeat(
     name: str, began_at: datetime | None, connection: StatementConnection, now: datetime
 ) -> UnreachablePeriod | None:
-    over = find_ended_period(
+    over = find_ended_unreachable_period(
         _read_heartbeats(_LOCKED_SERVERS_QUERY, name, began_at, connection), now
     )
     if over is not None:
@@ -231,7 +233,8 @@ def _read_heartbeats(
 
 
 _SERVERS_QUERY = select(WebServer.name, WebServer.seen_at)
-#: Query that locks the rows, so that two servers that recover at the same time record one period.
+#: Query that locks the rows, so that two servers that recover at the same time record only one
+#: period.
 _LOCKED_SERVERS_QUERY = _SERVERS_QUERY.order_by(WebServer.name).with_for_update()
 _STORE_PERIOD = insert(UnreachableTime)
 

@@ -1,4 +1,7 @@
-"""Groups IP addresses by client for rate limits, since one household has a whole IPv6 network."""
+"""Groups IP addresses by client for rate limits.
+
+An IPv6 client, such as a household, usually has a whole network of addresses.
+"""
 
 from functools import lru_cache
 from hashlib import sha256

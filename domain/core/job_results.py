@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from models import JobTurn
 
 #: Maximum time between backups: one day, plus time for a slow backup.
@@ -57,12 +57,12 @@ def record_backup(size: int, *, session: Session, now: datetime) -> None:
 
 
 def record_failed_backup(reason: str, *, session: Session, now: datetime) -> None:
-    """Record a failed backup."""
+    """Record a failed backup with the reason for the failure."""
     _store_result(_FAILED_BACKUP_NAME, reason, session, now)
 
 
 def record_failed_job(name: str, reason: str, *, session: Session, now: datetime) -> None:
-    """Record that one of the worker's jobs failed."""
+    """Record the latest failure of one of the worker's jobs, with the reason."""
     _store_result(f"{_FAILED_JOB_PREFIX}{name}", reason, session, now)
 
 
@@ -99,7 +99,7 @@ def list_failed_jobs(*, session: Session) -> Sequence[FailedJob]:
 def _store_result(name: str, detail: str, session: Session, now: datetime) -> None:
     values = {"taken_at": now, "detail": detail[:_MAX_DETAIL_LENGTH]}
     session.execute(
-        insert_into(JobTurn, session=session)
+        build_session_insert(JobTurn, session=session)
         .values(name=name, **values)
         .on_conflict_do_update(index_elements=[JobTurn.name], set_=values)
     )

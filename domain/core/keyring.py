@@ -21,7 +21,7 @@ _FINGERPRINT_DIGITS = 16
 
 
 class CredentialType(StrEnum):
-    """The type of a credential; the value is its prefix."""
+    """The type of a credential. Its value is the credential's prefix."""
 
     ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix
     REFRESH_TOKEN = "gbr-"  # noqa: S105 - a prefix
@@ -37,7 +37,7 @@ class CredentialType(StrEnum):
     EMAIL_CONFIRMATION = "gbe-"
 
 
-class UndecipherableError(Exception):
+class UndecryptableError(Exception):
     """Error for a ciphertext that no key can decrypt.
 
     This happens if the master secret was replaced instead of rotated.
@@ -59,7 +59,11 @@ class Keyring:
     """
 
     def __init__(self, master: str, *older: str) -> None:
-        """Derive the keys; `older` contains the previous master secrets, newest first."""
+        """Derive the keys from the master secrets.
+
+        `master` is the current master secret, and `older` contains the previous master secrets,
+        newest first.
+        """
         masters = (master, *older)
         #: True if data may still be hashed or encrypted with an older key.
         self.has_older = bool(older)
@@ -87,23 +91,23 @@ class Keyring:
         return Credential(clear=clear, digest=self.compute_digest(clear))
 
     def derive_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
-        """Return the credentials derived from a text with each key, newest key first.
+        """Return the credentials derived from a string with each key, newest key first.
 
-        The same text always gives the same credentials. Without the key, they cannot be
-        distinguished from random credentials. Without the text, they cannot be predicted.
+        The same string always gives the same credentials. Without the key, the credentials cannot
+        be distinguished from random credentials. Without the string, they cannot be predicted.
         """
         message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
         return tuple(generate_credential(credential_type, seed=seed) for seed in seeds)
 
     def compute_digest(self, text: str) -> bytes:
-        """Return the keyed SHA-256 digest of a text (32 bytes), computed with the newest key."""
+        """Return the keyed SHA-256 digest of a string (32 bytes), computed with the newest key."""
         return self.compute_digests(text)[0]
 
     def compute_digests(
         self, text: str, credential_type: CredentialType | None = None
     ) -> tuple[bytes, ...]:
-        """Return the digests of a text, computed with each key, newest key first.
+        """Return the digests of a string, computed with each key, newest key first.
 
         A credential that is malformed for its type has no digest.
         """
@@ -121,8 +125,8 @@ class Keyring:
         newest = self.compute_digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
 
-    def matches_digests(self, text: str, digests: Sequence[bytes | None]) -> bool:
-        """Return whether the text has one of these digests, in constant time."""
+    def matches_any_digest(self, text: str, digests: Sequence[bytes | None]) -> bool:
+        """Return whether a string matches any of the digests, using constant-time comparison."""
         found = False
         for candidate in self.compute_digests(text):
             for digest in digests:
@@ -136,12 +140,12 @@ class Keyring:
     def decrypt(self, ciphertext: str) -> str:
         """Return the decrypted text.
 
-        Raise UndecipherableError if no key can decrypt it.
+        Raise UndecryptableError if no key can decrypt it.
         """
         try:
             return self._fernet.decrypt(ciphertext.encode()).decode()
         except InvalidToken as error:
-            raise UndecipherableError from error
+            raise UndecryptableError from error
 
     def is_encrypted_with_newest_key(self, ciphertext: str) -> bool:
         """Return whether the newest key can decrypt a ciphertext."""

@@ -12,7 +12,7 @@ class LabeledEnum(StrEnum):
     explanation: str
 
     def __new__(cls, value: str, label: str = "", explanation: str = "") -> Self:
-        """Create a member with its value and display texts."""
+        """Create a member with its value, display name and explanation."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.label, member.explanation = label, explanation

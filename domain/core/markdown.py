@@ -1,4 +1,4 @@
-"""Alignment of table cells in Markdown by CSS classes."""
+"""Aligns the cells of Markdown tables with CSS classes."""
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore

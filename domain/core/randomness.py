@@ -1,4 +1,4 @@
-"""The source of all random values; no other module imports `secrets`."""
+"""The source of all random values. No other module imports `secrets`."""
 
 import base64
 import secrets
@@ -42,7 +42,7 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
     return checksum == _encode_base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_LENGTH)
 
 
-#: Function that returns the given number of random bytes in hexadecimal digits.
+#: Function that returns the given number of random bytes as hexadecimal digits.
 generate_random_hex = secrets.token_hex
 
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from sqlalchemy import delete, select, text
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import DomainError
 from domain.core.hosts import MAX_HOST_REPORT_AGE
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from models import (
     AuditKey,
     AuditStream,
@@ -37,7 +37,7 @@ _WRONG_KEY_ADVICE = (
 
 
 class WrongSecretKeyError(DomainError):
-    """Error for a keyring that lacks a key needed to read the stored data."""
+    """Error for a keyring without a key that is needed to read the stored data."""
 
 
 def find_missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def find_missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[st
 def check_keyring(keyring: Keyring, *, session: Session) -> None:
     """Check that the keyring contains every key in use.
 
-    Raise WrongSecretKeyError if not.
+    Raise WrongSecretKeyError if a key is missing.
     """
     if missing := find_missing_fingerprints(keyring, session=session):
         what = f"in use: {', '.join(missing)}; given: {', '.join(keyring.fingerprints)}"
@@ -64,11 +64,11 @@ def check_keyring(keyring: Keyring, *, session: Session) -> None:
         raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
 
 
-def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+def check_and_record_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Record that a process writes with the newest key of the keyring.
 
-    Raise WrongSecretKeyError if the keyring lacks a key in use. If the first two processes start
-    at the same time with different keys, the second process is rejected.
+    Raise WrongSecretKeyError if a key in use is not in the keyring. If the first two processes
+    start at the same time with different keys, the second process is rejected.
     """
     if session.get_bind().dialect.name == "postgresql":  # SQLite has only one writer
         session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
@@ -85,7 +85,7 @@ def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> No
 def record_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Record the current time as the last use of the newest key."""
     session.execute(
-        insert_into(SecretKeyUse, session=session)
+        build_session_insert(SecretKeyUse, session=session)
         .values(fingerprint=keyring.fingerprints[0], first_used_at=now, last_used_at=now)
         .on_conflict_do_update(
             index_elements=[SecretKeyUse.fingerprint], set_={"last_used_at": now}
@@ -101,7 +101,7 @@ def delete_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...
 
 
 def _can_decrypt_any(keyring: Keyring, *, session: Session) -> bool:
-    """Return whether the keyring can decrypt a stored secret; True if no secret is stored."""
+    """Return whether the keyring can decrypt a stored secret, or True if no secret is stored."""
     kept = list(_iterate_ciphertexts(session))
     return not kept or any(_can_decrypt(keyring, each) for each in kept)
 
@@ -124,6 +124,6 @@ def _iterate_ciphertexts(session: Session) -> Iterable[str]:
 def _can_decrypt(keyring: Keyring, ciphertext: str) -> bool:
     try:
         keyring.decrypt(ciphertext)
-    except UndecipherableError:
+    except UndecryptableError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Finds URLs and alert numbers in texts."""
+"""Finds URLs and alert numbers in text."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -11,7 +11,7 @@ _TRAILING_PUNCTUATION = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
 def is_web_url(text: str | None) -> bool:
-    """Return whether a text is an http or https URL with a host."""
+    """Return whether a string is an http or https URL with a host."""
     if not text or any(character.isspace() for character in text):
         return False
     try:
@@ -21,8 +21,8 @@ def is_web_url(text: str | None) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
-def split_links(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text at its URLs; yield each part, and whether the part is a URL."""
+def split_at_urls(text: str) -> Iterator[tuple[str, bool]]:
+    """Split a string at its URLs. Yield each part, and whether the part is a URL."""
     end = 0
     for found in _URL.finditer(text):
         url = found[0].rstrip(_TRAILING_PUNCTUATION)
@@ -34,8 +34,8 @@ def split_links(text: str) -> Iterator[tuple[str, bool]]:
     yield text[end:], False
 
 
-def split_alert_numbers(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
-    """Split a text at its alert numbers; yield each part, and its alert number or None.
+def split_at_alert_numbers(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
+    """Split a string at its alert numbers. Yield each part with its alert number, or None.
 
     An alert number is written as `#12`. Only the given numbers are recognized, since a title may
     contain other numbers.

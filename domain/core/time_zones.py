@@ -1,6 +1,6 @@
 """Time zones by their names in the IANA database, and local times.
 
-If the host has no time zone files, `zoneinfo` reads the files of the package `tzdata`.
+If the host has no time zone files, `zoneinfo` reads the files of the `tzdata` package.
 """
 
 from datetime import UTC, datetime, time
@@ -18,13 +18,13 @@ _EXCLUDED_NAMES = frozenset({"localtime", "Factory", "posixrules"})
 
 @cache
 def list_zone_names() -> tuple[str, ...]:
-    """Return the names of all time zones in order."""
+    """Return the names of all time zones in alphabetical order."""
     return tuple(sorted(available_timezones() - _EXCLUDED_NAMES))
 
 
 @cache
 def _list_canonical_names() -> tuple[str, ...]:
-    """Return `UTC` and the zone of each inhabited region in order, without old names."""
+    """Return `UTC` and the zones of inhabited regions in alphabetical order, without old names."""
     table = (files("tzdata") / "zoneinfo" / "zone.tab").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
     return ("UTC", *sorted({row[2] for row in rows} & set(list_zone_names())))
@@ -42,7 +42,7 @@ def format_zone_offset(name: str, now: datetime) -> str:
 
 
 @cache
-def _map_folded_names() -> dict[str, str]:
+def _map_casefolded_names() -> dict[str, str]:
     return {name.casefold(): name for name in list_zone_names()}
 
 
@@ -51,7 +51,7 @@ def normalize_zone_name(name: str) -> str:
 
     Raise InvalidError if there is no time zone with this name.
     """
-    found = _map_folded_names().get(name.strip().casefold())
+    found = _map_casefolded_names().get(name.strip().casefold())
     if found is None:
         message = "Choose a time zone from the IANA database, such as Europe/Berlin or UTC."
         raise InvalidError(message, field="time_zone")
@@ -61,7 +61,7 @@ def normalize_zone_name(name: str) -> str:
 @cache
 def get_zone(name: str) -> ZoneInfo:
     """Return the time zone with a stored name, or UTC if the name is no longer in the database."""
-    return ZoneInfo(_map_folded_names().get(name.casefold(), "UTC"))
+    return ZoneInfo(_map_casefolded_names().get(name.casefold(), "UTC"))
 
 
 def format_local_time(moment: datetime, time_zone: str) -> str:
@@ -91,7 +91,7 @@ def format_utc_offset(local_time: datetime) -> str:
 
 
 def convert_to_utc(local_time: datetime, time_zone: ZoneInfo) -> datetime:
-    """Return the UTC time of a local time.
+    """Convert a local time to UTC.
 
     For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
     interpreted with the offset before the clock change, so that 02:30 becomes 03:30 (RFC 5545

@@ -8,18 +8,18 @@ from domain.access.actor import UnitOfWork
 from domain.accounts import message_limits as claimed
 from domain.audit.events import EventKind
 from domain.core.clock import format_api_time
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
 from domain.delivery.destination_types import Destination, DestinationQuery, SecretRotationBody
 from domain.delivery.mail.outbox import MessageSettings, NewEmail
-from domain.delivery.outgoing.addresses import check_address_allowed
-from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.destination_claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import (
     DestinationDetails,
-    DestinationKind,
+    DestinationManager,
     DestinationWithSecret,
 )
+from domain.delivery.outgoing.ip_address_policy import check_outgoing_url_allowed
 from domain.delivery.outgoing.signing import OutgoingMessage
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.projects.bots import Maintainer
@@ -41,14 +41,14 @@ class MessageSender(Protocol):
 
 
 @dataclass(frozen=True)
-class ImmediateDelivery:
-    """The function with which actions send messages immediately, without the queue."""
+class ImmediateSender:
+    """The function that actions use to send messages immediately instead of queuing them."""
 
     send: MessageSender
 
 
 @dataclass(frozen=True, kw_only=True)
-class DestinationEvents:
+class DestinationEventKinds:
     """The kinds of audit events that record changes to destinations."""
 
     created: EventKind
@@ -61,13 +61,13 @@ class DestinationEvents:
 class DestinationActions(Generic[ViewT, DetailsT]):
     """Actions on destinations of one kind, which belong to a project or to the instance."""
 
-    kind: DestinationKind[Any, ViewT, DetailsT]
-    events: DestinationEvents
+    kind: DestinationManager[Any, ViewT, DetailsT]
+    events: DestinationEventKinds
 
     def list_destinations(
         self, work: UnitOfWork, query: DestinationQuery, project: ProjectView | None = None
     ) -> ListPage[ViewT]:
-        """Return a page of the destinations."""
+        """Return a page of the destinations of a project or of the instance."""
         found = self.kind.list_all_destinations(
             owner=_get_owner_id(project),
             session=work.session,
@@ -82,7 +82,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     ) -> ViewT:
         """Return a destination of a project or of the instance.
 
-        Raise NotFoundError if there is none with this id.
+        Raise NotFoundError if there is no destination with this ID.
         """
         return self.kind.get_destination(
             number,
@@ -100,7 +100,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         *,
         is_paused: bool = False,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a destination, which receives messages from now on."""
+        """Create a destination, which receives all later messages."""
         _check_url(work, details.url)
         if project is None:
             # Record the event before the destination exists. Otherwise, a new audit stream would
@@ -125,7 +125,10 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     def change_destination(
         self, work: UnitOfWork, number: int, details: DetailsT, project: ProjectView | None = None
     ) -> ViewT:
-        """Change a destination."""
+        """Change a destination, and return it.
+
+        The change is recorded in the audit log. Raise InvalidError if the new URL is not allowed.
+        """
         before = self.get_destination(work, number, project)
         if details.url != before.url:
             _check_url(work, details.url)
@@ -133,7 +136,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         if self.kind.change_destination(
             number, details, owner=owner, session=work.session, keyring=keyring
         ):
-            before_url = before.shown_url
+            before_url = before.redacted_url
             self._record_change(
                 work, self.events.changed, details.url, project, number, before=before_url
             )
@@ -142,7 +145,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     def pause_destination(
         self, work: UnitOfWork, number: int, project: ProjectView | None = None
     ) -> ViewT:
-        """Pause the delivery to a destination."""
+        """Pause deliveries to a destination, and return the destination."""
         before = self.get_destination(work, number, project)
         if before.paused_at is None:
             self._record_change(
@@ -156,7 +159,10 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     def resume_destination(
         self, work: UnitOfWork, number: int, project: ProjectView | None = None
     ) -> ViewT:
-        """Resume the delivery to a destination; queued messages are sent immediately."""
+        """Resume deliveries to a destination, and return the destination.
+
+        Queued messages are sent immediately.
+        """
         before = self.get_destination(work, number, project)
         if before.paused_at is not None:
             self._record_change(
@@ -172,7 +178,10 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         rotation: SecretRotationBody,
         project: ProjectView | None = None,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a new secret, and keep signing with the old secret during the overlap."""
+        """Create a new signing secret for a destination.
+
+        Messages are also signed with the old secret until the time that `rotation` specifies.
+        """
         until = rotation.compute_expiry(work.now)
         made = self.kind.rotate_secret(
             number,
@@ -191,7 +200,10 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     def delete_destination(
         self, work: UnitOfWork, number: int, project: ProjectView | None = None
     ) -> ViewT:
-        """Delete a destination and return it; queued messages are never sent."""
+        """Delete a destination and return it.
+
+        Queued messages are never sent.
+        """
         before = self.get_destination(work, number, project)
         self._record_change(
             work, self.events.removed, before.url, project, number, undelivered=before.backlog
@@ -214,8 +226,8 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         secrets = self.kind.list_secrets(
             number, session=work.session, keyring=keyring, now=work.now
         )
-        release_locks(work.session)  # The following request may be slow.
-        return work.policy(ImmediateDelivery).send(url, message, secrets)
+        commit_to_release_locks(work.session)  # The following request may be slow.
+        return work.policy(ImmediateSender).send(url, message, secrets)
 
     def _record_change(
         self,
@@ -233,12 +245,12 @@ class DestinationActions(Generic[ViewT, DetailsT]):
 
 
 def _check_url(work: UnitOfWork, url: str) -> None:
-    """Check that a URL is valid and has no forbidden address.
+    """Check that a URL is valid and does not contain a blocked IP address.
 
-    Raise InvalidError if not.
+    Raise InvalidError otherwise.
     """
     networks = work.settings.outgoing_private_addresses
-    check_address_allowed(parse_outgoing_url(url), networks)
+    check_outgoing_url_allowed(parse_outgoing_url(url), networks)
 
 
 def _get_owner_id(project: ProjectView | None) -> int | None:
@@ -262,13 +274,13 @@ class DestinationNotice:
     lines: Sequence[str]
     #: Path of the destination's page, relative to the base URL of the instance.
     path: str
-    #: Role that is the reason why a person receives the notice, such as `an administrator`.
+    #: Role that makes the person a recipient of the notice, such as `an administrator`.
     role: str
 
     def build_email(
         self, person: Maintainer | User, notice_settings: DestinationNoticeSettings
     ) -> NewEmail:
-        """Return the email to one person."""
+        """Return the email for one recipient of the notice."""
         lines = "\n".join(self.lines)
         return NewEmail(
             key=f"{self.key}, to {person.id}",

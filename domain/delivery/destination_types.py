@@ -8,7 +8,7 @@ from pydantic import Field
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import Body, RequestTime, Resource, Time
 from domain.core.types.pagination import OffsetQuery
-from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.destination_claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.outgoing.signing import DEFAULT_SECRET_OVERLAP
 from domain.delivery.outgoing.urls import parse_outgoing_url
@@ -24,7 +24,7 @@ class DestinationQuery(OffsetQuery):
 
 
 class SecretRotationBody(Body):
-    """Time for which messages are also signed with the old secret."""
+    """Request body for rotating a secret, with the time for which the old secret is also used."""
 
     previous_secret_expires_at: RequestTime | None = Field(
         default=None,
@@ -48,7 +48,7 @@ class SecretRotationBody(Body):
 
 
 class Destination(Resource):
-    """A destination with the state of its delivery."""
+    """A destination with its delivery status."""
 
     id: int
     url: str
@@ -69,7 +69,7 @@ class Destination(Resource):
     next_try_at: Time | None
 
     @property
-    def shown_url(self) -> str:
+    def redacted_url(self) -> str:
         """URL without parts that may be secret."""
         return parse_outgoing_url(self.url).redacted
 
@@ -89,7 +89,7 @@ class SentTest(Resource):
 
     @classmethod
     def from_result(cls, result: DeliveryAttempt, **more: object) -> Self:
-        """Return the API representation of a result."""
+        """Return the API representation of a delivery attempt."""
         return cls.model_validate(
             {
                 "delivered": result.problem is None,

@@ -46,7 +46,7 @@ def can_read_repository(project: ProjectView) -> bool:
 def check_can_read_repository(project: ProjectView) -> None:
     """Check that a viewer who can see the project may read its files.
 
-    Raise ForbiddenError if not.
+    Raise ForbiddenError otherwise.
     """
     if not can_read_repository(project):
         message = f"You need the {MIN_READ_ROLE.label} role in {project.path} to read its files."
@@ -96,10 +96,10 @@ def get_project_for_git(
 def check_can_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
     """Check that the viewer may still push to this project.
 
-    Raise ForbiddenError or NotFoundError if not.
+    Raise ForbiddenError or NotFoundError otherwise.
     """
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
-    # SQLite can reuse the id of a deleted project.
+    # SQLite can reuse the ID of a deleted project.
     if (present.id, present.created_at) != (project.id, project.created_at):
         raise NotFoundError(f"{project.path} is now a different project.")
 
@@ -118,10 +118,11 @@ def _get_public_project(
 
 
 def build_download_event(project: ProjectView, *, release: Release) -> Event:
-    """Return the audit event for a download; `release` is the running release.
+    """Return the audit event for a download.
 
-    Before 17.0, downloads from any project create a `repository_download_operation` event, which is
-    stored.
+    `release` is the running release. As of 17.0, a download from a public project creates a
+    `public_repository_download_operation` event, which is streamed but not stored. Any other
+    download creates a `repository_download_operation` event, which is stored.
     """
     is_apart = project.visibility == PUBLIC and release >= _PUBLIC_STREAMING_RELEASE
     kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED

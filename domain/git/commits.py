@@ -26,7 +26,7 @@ class Signature:
 
     name: str
     email: str
-    #: Time of the signature. None if the stored time is out of range.
+    #: Time of the signature, or None if the stored time is out of range.
     at: datetime | None
 
 
@@ -61,7 +61,7 @@ def _decode_name(name: bytes) -> str:
 
 
 class CommitReader:
-    """Reader of the commits in a repository, which may not exist."""
+    """Reader of the commits in a repository, which might not exist."""
 
     def __init__(self, git: Git, path: Path) -> None:
         """Store the Git program and the path of the repository."""
@@ -93,7 +93,7 @@ class CommitReader:
         return _parse_commit(output)
 
     def count_changed_lines(self, commit: CommitDetails) -> ChangedLines:
-        """Return the numbers of lines that a commit changes; binary files count as zero."""
+        """Return the numbers of lines that a commit adds and deletes, excluding binary files."""
         output = self._git.run_command(
             self._path,
             "show",
@@ -168,7 +168,7 @@ def _parse_commit(record: bytes) -> CommitDetails:
 
 
 def _parse_timestamp(seconds: bytes) -> datetime | None:
-    """Convert a Unix timestamp to a time; return None if it is out of range."""
+    """Convert a Unix timestamp to a time, or return None if it is out of range."""
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)
     except (ValueError, OverflowError, OSError):

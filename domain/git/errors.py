@@ -12,7 +12,7 @@ class GitUnavailableError(DomainError):
 
 
 class GitFailedError(DomainError):
-    """Error for a failed Git command; the log contains the reason."""
+    """Error for a failed Git command. The log contains the reason."""
 
 
 class GitTimeoutError(GitFailedError):

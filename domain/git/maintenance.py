@@ -45,7 +45,7 @@ _RESTORE_OPTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectRepository:
-    """The repository of a project, which may not exist yet."""
+    """The repository of a project, which might not exist yet."""
 
     project_id: int
     project_path: str
@@ -71,9 +71,10 @@ def list_repositories(root: Path, *, session: Session) -> tuple[ProjectRepositor
 
 
 def pack_pushed_repositories(git: Git) -> int:
-    """Pack the repositories that received a push since the last run; return their number.
+    """Pack the repositories that received a push since the last run.
 
-    If several hosts share a directory, each repository is packed by only one of them.
+    Return the number of packed repositories. If several hosts share a directory, each repository is
+    packed by only one of the hosts.
     """
     packed = 0
     for path in list_repository_paths(git.root):
@@ -96,7 +97,7 @@ def _write_bitmap(git: Git, path: Path) -> None:
     """Write a bitmap of the objects in each branch, unless the latest bitmap covers all packs.
 
     A clone then reads the bitmap instead of the whole history (gitformat-bitmap). The packs are not
-    changed. This requires Git 2.34. Raise GitFailedError if it fails.
+    changed. This requires Git 2.34. Raise GitFailedError if Git fails.
     """
     packs = path / "objects" / "pack"
     if _find_newest_mtime(packs, "*.bitmap") >= _find_newest_mtime(packs, "*.pack"):
@@ -114,7 +115,10 @@ def _write_bitmap(git: Git, path: Path) -> None:
 
 
 def _find_newest_mtime(directory: Path, pattern: str) -> int:
-    """Return the latest modification time of matching files in nanoseconds, or 0 without files."""
+    """Return the latest modification time of the matching files in nanoseconds.
+
+    Return 0 if no file matches.
+    """
     return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 
@@ -133,7 +137,7 @@ def find_repository_problem(git: Git, repository: ProjectRepository) -> str | No
         repository.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS
     )
     try:
-        child.end_input()
+        child.close_stdin()
         said = bytearray()
         while piece := child.read_output():
             said += piece
@@ -153,9 +157,10 @@ def find_orphaned_repositories(
 
 
 def remove_orphaned_repositories(git: Git, repositories: Iterable[ProjectRepository]) -> int:
-    """Delete the repositories that belong to no project; return their number.
+    """Delete the repositories that belong to no project.
 
-    Raise InvalidError if there are no projects at all, which indicates a wrong database.
+    Return the number of deleted repositories. Raise InvalidError if there are no projects at all,
+    which indicates a wrong database.
     """
     known = tuple(repositories)
     if not known:

@@ -126,9 +126,9 @@ class Git:
     def start_command(
         self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_TIMEOUT_SECONDS
     ) -> ChildProcess:
-        """Start a command in a repository; the caller must terminate the process.
+        """Start a command in a repository.
 
-        `seconds` is the timeout of a single read or write.
+        The caller must terminate the process. `seconds` is the timeout of a single read or write.
         """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
         return self.start_process(
@@ -151,7 +151,7 @@ class Git:
         child = self.start_command(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
         try:
-            child.end_input()
+            child.close_stdin()
             while piece := child.read_output():
                 output += piece
             status = child.wait_for_exit(max(0.0, deadline - monotonic()))

@@ -1,8 +1,8 @@
 """Locations of repositories, and their creation and removal.
 
 The path of a repository contains only constant properties of its project, so renaming a project
-moves no files. The path includes the project's creation time, because SQLite can reuse the id of
-the last deleted project. The new project must not find the files of the deleted project.
+moves no files. The path includes the project's creation time, because SQLite can reuse the ID of
+the last deleted project. The new project must not use the files of the deleted project.
 """
 
 import hashlib
@@ -23,14 +23,17 @@ _NEW_SUFFIX, _REMOVED_SUFFIX = ".new", ".removed"
 
 
 def get_repository_path(root: Path, project_id: int, created_at: datetime) -> Path:
-    """Return the path of a project's repository, which may not exist yet."""
+    """Return the path of a project's repository, which might not exist yet."""
     moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
     digest = hashlib.sha256(f"{project_id} {moment}".encode()).hexdigest()
     return root / digest[:2] / f"{project_id}-{digest[2:14]}.git"
 
 
 def ensure_repository(git: Git, path: Path) -> None:
-    """Create an empty repository unless it exists; concurrent calls create it only once."""
+    """Create an empty repository unless it exists.
+
+    Concurrent calls create it only once.
+    """
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +57,7 @@ def ensure_repository(git: Git, path: Path) -> None:
 
 
 def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool:
-    """Delete the repository of a deleted project; return whether it existed.
+    """Delete the repository of a deleted project, and return whether it existed.
 
     Call this after the deletion is committed. Running transfers lose their files and fail.
     """
@@ -74,9 +77,9 @@ def list_repository_paths(root: Path) -> Iterator[Path]:
 
 
 def remove_interrupted_leftovers(root: Path, *, older_than: float) -> int:
-    """Delete the remains of interrupted creations and removals; return their number.
+    """Delete the directories that interrupted creations and removals left behind.
 
-    `older_than` is a time in seconds since the epoch.
+    Return the number of directories. `older_than` is a time in seconds since the epoch.
     """
     found = [*root.glob(f"??/*{_NEW_SUFFIX}"), *root.glob(f"??/*{_REMOVED_SUFFIX}")]
     old = [path for path in found if path.stat().st_mtime < older_than]
@@ -88,7 +91,7 @@ def remove_interrupted_leftovers(root: Path, *, older_than: float) -> int:
 def check_free_space(root: Path, *, minimum: int) -> None:
     """Check that the disk has at least `minimum` free bytes.
 
-    Raise DiskNearlyFullError if not.
+    Raise DiskNearlyFullError otherwise.
     """
     while not root.exists():
         root = root.parent
@@ -118,7 +121,7 @@ def read_default_branch(path: Path) -> bytes:
 
 
 def has_repository_branches(path: Path) -> bool:
-    """Return whether a repository, which may not exist, has any branches."""
+    """Return whether a repository, which might not exist, has any branches."""
     branches = path / "refs" / "heads"
     return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
 

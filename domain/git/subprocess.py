@@ -1,8 +1,8 @@
-"""Child processes whose pipes have a timeout for every wait.
+"""Child processes with a timeout for every wait on a pipe.
 
 Python's `subprocess` forks, which is costly in a web process with greenlets and threads. The fork
 copies page tables, and gevent runs Python code between fork and exec. `os.posix_spawnp` avoids
-both. Waiting uses Python's poll objects, which gevent makes cooperative. So the same code works in
+both. Waiting uses Python's poll objects, which gevent makes cooperative, so the same code works in
 web processes, the background worker and the command line.
 """
 
@@ -35,7 +35,7 @@ class ChildTimeoutError(Exception):
 
 
 class ChildProcess:
-    """A running program, in its own process group with all processes that it starts."""
+    """A running program in its own process group, which includes the processes that it starts."""
 
     def __init__(
         self,
@@ -106,14 +106,14 @@ class ChildProcess:
                 rest = rest[self._write_without_blocking(rest) :]
         return bytes(written)
 
-    def end_input(self) -> None:
+    def close_stdin(self) -> None:
         """Close the program's standard input."""
         if not self._is_fed:
             self._is_fed = True
             _close_descriptors(self._stdin)
 
     def terminate(self) -> int:
-        """End the program with all processes that it started; return the exit status.
+        """End the program with all processes that it started, and return the exit status.
 
         The status is negative if a signal ended the program. Further calls have no effect.
         """
@@ -129,7 +129,7 @@ class ChildProcess:
         return self.status
 
     def wait_for_exit(self, seconds: float) -> int | None:
-        """Wait for a program that has written all output; return None after the timeout."""
+        """Return the exit status after all output was read, or None after the timeout."""
         if self.status is None:
             self.status = self._await_exit_status(seconds)
             if self.status is not None:
@@ -137,14 +137,14 @@ class ChildProcess:
         return self.status
 
     def read_errors(self) -> str:
-        """Return the last part of the error output; call this method only once."""
+        """Return the last part of the error output. Call this method only once."""
         with self._errors as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _MAX_ERROR_BYTES))
             return file.read().decode(errors="replace").strip()
 
     def _collect_output(self, written: bytearray) -> bool:
-        """Append output of the program to `written`; return False at the end of the output."""
+        """Append output of the program to `written`, and return False at the end of the output."""
         piece = os.read(self._stdout, MAX_READ_BYTES)
         written += piece
         return bool(piece)
@@ -155,7 +155,7 @@ class ChildProcess:
         except BlockingIOError:
             return 0
         except BrokenPipeError:
-            self.end_input()
+            self.close_stdin()
             return len(rest)
 
     def _wait_for_event(self, descriptor: int, event: int) -> None:
@@ -187,7 +187,7 @@ class ChildProcess:
             os.killpg(self._pid, number)
 
     def _close_pipes(self) -> None:
-        self.end_input()
+        self.close_stdin()
         _close_descriptors(self._stdout)
         self._questions.close()
 
@@ -211,7 +211,7 @@ class _QuestionAndAnswerPipes:
 
     def __init__(self, answer: AnswerFunction | None) -> None:
         self._answer = answer
-        #: Events to wait for, by descriptor. Empty if the program cannot ask questions.
+        #: Events to wait for, by descriptor. Empty if the program cannot send questions.
         self.wanted: dict[int, int] = {}
         self._ours: tuple[int, ...] = ()
         #: The program's ends of the pipes.
@@ -233,7 +233,7 @@ class _QuestionAndAnswerPipes:
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 
     def answer_question(self) -> None:
-        """Answer a question, or close the pipes if no process is left to ask."""
+        """Answer a question, or close the pipes if no process remains that could send questions."""
         asked, answers = self._ours
         if not os.read(asked, MAX_READ_BYTES) or self._answer is None:
             self.close()

@@ -31,11 +31,11 @@ from domain.heartbeats.states import (
 )
 from domain.heartbeats.types import (
     Heartbeat,
-    HeartbeatAddress,
     HeartbeatChange,
     HeartbeatPing,
     HeartbeatQuery,
     HeartbeatUrl,
+    HeartbeatUrlWithSecret,
     HeartbeatWithUrl,
     NewHeartbeat,
     UrlReset,
@@ -59,10 +59,10 @@ def list_heartbeats(
     """List the heartbeats of a project."""
     rows = _build_heartbeats_query(project)
     found = fetch_list_page(
-        rows, {"id": HeartbeatRow.id}, query.requested_part, session=work.session
+        rows, {"id": HeartbeatRow.id}, query.requested_range, session=work.session
     )
     alerts = _find_open_alerts(work, project, found.items)
-    return ListPage.from_listed_page(
+    return ListPage.from_page_result(
         found, lambda row: _build_heartbeat(work, project, row, alerts)
     )
 
@@ -99,12 +99,12 @@ def list_pings(
     """
     _get_row(work, _build_row_query(project, heartbeat_id))
     rows = _build_pings_query(heartbeat_id)
-    found = fetch_list_page(rows, {"id": PingRow.id}, query.requested_part, session=work.session)
-    return ListPage.from_listed_page(found, HeartbeatPing.model_validate)
+    found = fetch_list_page(rows, {"id": PingRow.id}, query.requested_range, session=work.session)
+    return ListPage.from_page_result(found, HeartbeatPing.model_validate)
 
 
 @read_action("heartbeats.pings")
-def list_pings_page(
+def fetch_ping_page(
     work: UnitOfWork, project: ProjectView, heartbeat_id: int, part: KeysetRange
 ) -> KeysetPage[HeartbeatPing]:
     """Return a page of a heartbeat's ping log.
@@ -120,7 +120,7 @@ def list_pings_page(
 
 @action("heartbeats.create")
 def create_heartbeat(work: UnitOfWork, project: ProjectView, new: NewHeartbeat) -> HeartbeatWithUrl:
-    """Create a heartbeat, which waits for its first ping.
+    """Create a heartbeat that waits for its first ping.
 
     Raise InvalidError if a value is not valid or the project has too many heartbeats.
     """
@@ -220,18 +220,18 @@ def show_url(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heart
     row = _get_row(work, _build_row_query(project, heartbeat_id))
     kind = EventKind.HEARTBEAT_URL_READ
     work.record_audit_event(kind, subject=row.name, details={"project": project.path})
-    return HeartbeatUrl.model_validate(_build_address(work, row))
+    return HeartbeatUrl.model_validate(_build_url_with_secret(work, row))
 
 
 @read_action("heartbeats.url")
-def get_heartbeat_address(
+def get_heartbeat_url(
     work: UnitOfWork, project: ProjectView, heartbeat_id: int
-) -> HeartbeatAddress:
+) -> HeartbeatUrlWithSecret:
     """Return the URL of a heartbeat for display on its web page.
 
     Raise NotFoundError if the project has no such heartbeat.
     """
-    return _build_address(work, _get_row(work, _build_row_query(project, heartbeat_id)))
+    return _build_url_with_secret(work, _get_row(work, _build_row_query(project, heartbeat_id)))
 
 
 @action("heartbeats.reset_url")
@@ -258,7 +258,7 @@ def reset_url(
     _record_change(
         work, project, row, "url_reset", previous_url_expires_at=until and until.isoformat()
     )
-    return HeartbeatUrl.model_validate(_build_address(work, row))
+    return HeartbeatUrl.model_validate(_build_url_with_secret(work, row))
 
 
 def _build_heartbeats_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
@@ -282,7 +282,7 @@ def _build_pings_query(heartbeat_id: int) -> Select[*tuple[Any, ...]]:
 def _find_open_alerts(
     work: UnitOfWork, project: ProjectView, rows: Sequence[Row[*tuple[Any, ...]]]
 ) -> Mapping[bytes, int]:
-    """Return the numbers of open heartbeat alerts, by fingerprint."""
+    """Return the IIDs of open heartbeat alerts, by fingerprint."""
     wanted = [compute_heartbeat_fingerprint(row.id) for row in rows if row.has_alert]
     if not wanted:
         return {}
@@ -373,11 +373,11 @@ def _generate_key(work: UnitOfWork, row: HeartbeatRow) -> str:
     return key
 
 
-def _build_address(work: UnitOfWork, row: HeartbeatRow) -> HeartbeatAddress:
+def _build_url_with_secret(work: UnitOfWork, row: HeartbeatRow) -> HeartbeatUrlWithSecret:
     until = row.previous_key_expires_at
     is_valid = row.previous_key_digest is not None and until is not None and until > work.now
     secret = work.policy(Keyring).decrypt(row.key_ciphertext)
-    return HeartbeatAddress(
+    return HeartbeatUrlWithSecret(
         id=row.id,
         url=_build_url(work, secret),
         secret=secret,
@@ -390,7 +390,7 @@ def _build_url(work: UnitOfWork, key: str) -> str:
 
 
 def _pause_and_resolve(work: UnitOfWork, row: HeartbeatRow) -> None:
-    """Set the state to paused, and resolve the open alert."""
+    """Set a heartbeat's state to paused, and resolve its open alert."""
     if row.state != HeartbeatState.PAUSED.value:
         row.state, row.paused_at = HeartbeatState.PAUSED.value, work.now
         row.down_since = row.started_ms = row.started_rid = None

@@ -18,16 +18,20 @@ from sqlalchemy import BigInteger, Executable, Row, bindparam, case, insert, sel
 from domain.access.features import AccessLevel
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import OWN_FORMAT
-from domain.alerts.reading import fingerprint
-from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.receiving.receivers import build_taken_over_condition
+from domain.alerts.parsing import fingerprint
+from domain.alerts.parsing.incoming_alert import ParsedBody
+from domain.alerts.receiving.receivers import build_external_tool_active_condition
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import store_alerts_in_transaction
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.core.clock import format_api_time, format_message_time
 from domain.core.database.statements import StatementConnection, build_columns
+from domain.core.due_time_sql import (
+    NOW,
+    build_milliseconds_from_now,
+    compute_time_parameters,
+)
 from domain.core.hosts import UnreachablePeriod, list_unreachable_periods
-from domain.core.schedule_conditions import NOW, compute_parameters, convert_to_milliseconds
 from domain.core.types.base import get_column_values
 from domain.heartbeats.states import (
     AlertAction,
@@ -67,7 +71,7 @@ INTERRUPTION_MESSAGE = (
 
 def compute_heartbeat_fingerprint(heartbeat_id: int) -> bytes:
     """Return the fingerprint of a heartbeat's alerts."""
-    return fingerprint.compute_fingerprint_of_value(_build_fingerprint_text(heartbeat_id))
+    return fingerprint.compute_sender_fingerprint(_build_fingerprint_text(heartbeat_id))
 
 
 def _build_fingerprint_text(heartbeat_id: int) -> str:
@@ -107,7 +111,7 @@ DUE_HEARTBEAT_QUERY = (
             takes_alerts=case(
                 (Project.archived_at.is_not(None), False),
                 (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
-                (build_taken_over_condition(Heartbeat.project_id), False),
+                (build_external_tool_active_condition(Heartbeat.project_id), False),
                 else_=True,
             ),
         )
@@ -115,7 +119,7 @@ DUE_HEARTBEAT_QUERY = (
     .join(Project, Project.id == Heartbeat.project_id)
     .where(
         Heartbeat.id == bindparam("heartbeat_id"),
-        Heartbeat.due_ms <= convert_to_milliseconds(NOW),
+        Heartbeat.due_ms <= build_milliseconds_from_now(NOW),
         Project.deleted_at.is_(None),
     )
     .with_for_update(of=Heartbeat)
@@ -125,7 +129,7 @@ UNLOCKED_HEARTBEAT_QUERY = DUE_HEARTBEAT_QUERY.with_for_update(of=Heartbeat, ski
 _DUE_HEARTBEATS_QUERY = (
     select(Heartbeat.id)
     .join(Project, Project.id == Heartbeat.project_id)
-    .where(Heartbeat.due_ms <= convert_to_milliseconds(NOW), Project.deleted_at.is_(None))
+    .where(Heartbeat.due_ms <= build_milliseconds_from_now(NOW), Project.deleted_at.is_(None))
 )
 _LONGEST_OVERDUE_QUERY = _DUE_HEARTBEATS_QUERY.order_by(Heartbeat.due_ms).limit(bindparam("most"))
 #: Condition that is true if any heartbeat is due for evaluation.
@@ -181,9 +185,9 @@ _POSTPONE_EVALUATION = (
 def find_due_heartbeats(
     *, connection: StatementConnection, now: datetime, maximum: int
 ) -> Sequence[int]:
-    """Return the ids of heartbeats that are due for evaluation, longest overdue first."""
+    """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
     found = connection.fetch_rows(
-        _LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": maximum}
+        _LONGEST_OVERDUE_QUERY, {**compute_time_parameters(now), "most": maximum}
     )
     return [row[0] for row in found]
 
@@ -198,7 +202,7 @@ def evaluate_heartbeat(
     """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
     Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
-    the lock; with `UNLOCKED_HEARTBEAT_QUERY`, also return None.
+    the lock, or return None if `query` is `UNLOCKED_HEARTBEAT_QUERY`.
     """
     return connection.run_transaction(
         lambda: _evaluate_locked_heartbeat(query, heartbeat_id, connection=connection, now=now)
@@ -208,7 +212,7 @@ def evaluate_heartbeat(
 def postpone_evaluation(
     heartbeat_id: int, *, connection: StatementConnection, until: datetime
 ) -> None:
-    """Postpone the next evaluation of a heartbeat."""
+    """Postpone the next evaluation of a heartbeat until a given time."""
     connection.execute_statement(
         _POSTPONE_EVALUATION,
         {"heartbeat_id": heartbeat_id, "new_due_ms": convert_to_unix_ms(until)},
@@ -218,7 +222,7 @@ def postpone_evaluation(
 def _evaluate_locked_heartbeat(
     one: Executable, heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
-    parameters = {**compute_parameters(now), "heartbeat_id": heartbeat_id}
+    parameters = {**compute_time_parameters(now), "heartbeat_id": heartbeat_id}
     row = connection.fetch_first_row(one, parameters)
     if row is None:
         return None
@@ -292,7 +296,7 @@ def _restart_schedule(
     connection: StatementConnection,
     now: datetime,
 ) -> None:
-    """Restart the schedule at the end of an interruption of the receivers, and log the restart."""
+    """Restart a heartbeat's schedule after the service was unreachable, and log the restart."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.execute_statement(
         _RESTART_SCHEDULE, {"heartbeat_id": due_heartbeat.id, "new_counted_from": ended_at}
@@ -320,7 +324,7 @@ def _restart_schedule(
 def _build_report(
     due_heartbeat: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> tuple[ParsedBody, InboundDelivery]:
-    """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
+    """Return a report that opens or resolves a heartbeat's alert, and the delivery of the report.
 
     `log` is the stored body of the last ping if that ping reported a failure.
     """
@@ -403,7 +407,7 @@ def _format_time(moment: datetime) -> str:
 
 
 def build_heartbeat_facts(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
-    """Return the facts for a decision, from a row with the columns of a heartbeat."""
+    """Return the facts for evaluating a heartbeat, from a row with the heartbeat's columns."""
     row, kind = heartbeat_row, heartbeat_row.last_ping_kind
     # The evaluation of a heartbeat that is down may be due because a ping reported a failure.
     is_caused_by_failure = (
@@ -426,5 +430,5 @@ def build_heartbeat_facts(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -
 def build_schedule(
     heartbeat: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]],
 ) -> HeartbeatSchedule:
-    """Return the schedule in a row with the columns of a heartbeat."""
+    """Return the schedule stored in a heartbeat's row."""
     return HeartbeatSchedule(**get_column_values(heartbeat, HeartbeatSchedule))

@@ -58,7 +58,7 @@ class Ping:
     received_at: datetime
 
 
-class StoredPing(NamedTuple):
+class PingedHeartbeat(NamedTuple):
     """The heartbeat of a ping, and the time of the heartbeat's next evaluation."""
 
     heartbeat_id: int
@@ -74,7 +74,7 @@ _EXIT_STATUS = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
-#: Condition that is true if the ping ends the current run. A ping without a run id ends any run.
+#: Condition that is true if the ping ends the current run. A ping without a run ID ends any run.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _MILLISECONDS_PER_SECOND = literal(1000, BigInteger())
@@ -147,7 +147,10 @@ _FAIL_VALUES: Mapping[str, Any] = {
 
 
 def _build_record_statement(kind: PingKind, values: Mapping[str, Any]) -> Update:
-    """Return the statement that records a ping of a kind for the heartbeat with the key."""
+    """Return the UPDATE statement that records a ping of one kind in its heartbeat's row.
+
+    `values` maps the columns that only this kind of ping changes to their new values.
+    """
     heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
     digest = bindparam("digest", type_=LargeBinary())
     is_previous = and_(
@@ -179,7 +182,7 @@ _KINDS_WITH_DURATION = frozenset({PingKind.SUCCESS, PingKind.FAIL})
 _INSERT_PING = insert(HeartbeatPing)
 
 
-def _build_single_statement(kind: PingKind, noting: Update) -> Executable:
+def _build_record_and_log_statement(kind: PingKind, noting: Update) -> Executable:
     """Return the Postgres statement that records a ping and adds it to the log."""
     noted = noting.cte("noted")
     columns: Mapping[str, Any] = {
@@ -202,7 +205,8 @@ def _build_single_statement(kind: PingKind, noting: Update) -> Executable:
 
 
 _POSTGRES_STATEMENTS: Mapping[PingKind, Executable] = {
-    kind: _build_single_statement(kind, noting) for kind, noting in RECORD_STATEMENTS.items()
+    kind: _build_record_and_log_statement(kind, noting)
+    for kind, noting in RECORD_STATEMENTS.items()
 }
 
 
@@ -214,7 +218,7 @@ _KNOWN_KEY_QUERY = select(Heartbeat.id).where(
 )
 
 
-def is_known_key(key: str, *, connection: StatementConnection, keyring: Keyring) -> bool:
+def is_valid_ping_key(key: str, *, connection: StatementConnection, keyring: Keyring) -> bool:
     """Return whether a heartbeat has a current or previous URL with this key."""
     return any(
         connection.fetch_first_row(_KNOWN_KEY_QUERY, {"digest": digest}) is not None
@@ -224,7 +228,7 @@ def is_known_key(key: str, *, connection: StatementConnection, keyring: Keyring)
 
 def store_ping(
     key: str, ping: Ping, *, connection: StatementConnection, keyring: Keyring
-) -> StoredPing | None:
+) -> PingedHeartbeat | None:
     """Store a ping for the heartbeat whose URL contains this key.
 
     Return None if there is no such heartbeat.
@@ -233,7 +237,7 @@ def store_ping(
         values = _build_parameters(ping, digest)
         if connection.dialect_name == "postgresql":
             rows = connection.execute_statement(_POSTGRES_STATEMENTS[ping.kind], values)
-            found = StoredPing._make(rows[0]) if rows else None
+            found = PingedHeartbeat._make(rows[0]) if rows else None
         else:
             found = connection.run_transaction(
                 partial(_store_ping_in_two_statements, ping.kind, values, connection=connection)
@@ -245,13 +249,13 @@ def store_ping(
 
 def _store_ping_in_two_statements(
     kind: PingKind, values: Mapping[str, object], *, connection: StatementConnection
-) -> StoredPing | None:
+) -> PingedHeartbeat | None:
     rows = connection.execute_statement(
-        RECORD_STATEMENTS[kind], {name: values[name] for name in _list_parameters(kind)}
+        RECORD_STATEMENTS[kind], {name: values[name] for name in _list_parameter_names(kind)}
     )
     if not rows:
         return None
-    found = StoredPing._make(rows[0])
+    found = PingedHeartbeat._make(rows[0])
     logged = {name: value for name, value in values.items() if name not in _RECORD_ONLY_PARAMETERS}
     duration = found.last_duration_ms if kind in _KINDS_WITH_DURATION else None
     connection.execute_statement(
@@ -266,7 +270,7 @@ _RECORD_PARAMETERS = frozenset({*_RECORD_ONLY_PARAMETERS, "rid", "exit_status"})
 
 
 @cache
-def _list_parameters(kind: PingKind) -> frozenset[str]:
+def _list_parameter_names(kind: PingKind) -> frozenset[str]:
     """Return the parameter names of a statement in `RECORD_STATEMENTS`."""
     return frozenset(RECORD_STATEMENTS[kind].compile().params) & _RECORD_PARAMETERS
 

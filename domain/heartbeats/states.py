@@ -40,7 +40,7 @@ class HeartbeatSchedule:
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Validate the values.
+        """Validate the interval or cron expression, and the grace time.
 
         Raise InvalidError if a value is invalid.
         """
@@ -61,7 +61,7 @@ class HeartbeatSchedule:
         return next(CronSim(self.cron or "", local)).astimezone(UTC)
 
     def get_due_time(self, moment: datetime) -> datetime:
-        """Return the latest time at which the ping after a ping at `moment` may arrive."""
+        """Return the latest time at which the next ping may arrive after a ping at `moment`."""
         return self.get_expected_time(moment) + self.grace
 
     def subtract_grace(self, moment: datetime) -> datetime:
@@ -99,12 +99,12 @@ def _check_cron(expression: str) -> None:
 
 
 class HeartbeatState(StrEnum):
-    """The state of a heartbeat; LATE is only displayed and never stored."""
+    """The state of a heartbeat. `late` is only displayed, never stored."""
 
-    #: State before the first ping, in which nothing is expected yet.
+    #: State before the first ping, in which no ping is expected yet.
     NEW = "new"
     UP = "up"
-    #: State of a heartbeat whose ping is overdue within the grace time. This state is never stored;
+    #: State of a heartbeat whose ping is overdue within the grace time. This state is never stored.
     #: UP is stored instead.
     LATE = "late"
     DOWN = "down"
@@ -140,7 +140,7 @@ class AlertAction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class HeartbeatFacts:
-    """The data for a decision about a heartbeat."""
+    """The schedule, state and ping data that determine the next state of a heartbeat."""
 
     schedule: HeartbeatSchedule
     state: HeartbeatState
@@ -243,7 +243,7 @@ def _decide_state_after_interruption(
     now: datetime,
     unreachable_periods: Sequence[UnreachablePeriod],
 ) -> HeartbeatDecision:
-    """Decide as if a ping had arrived at the end of the interruption."""
+    """Decide the state of a heartbeat as if a ping had arrived at the end of an interruption."""
     if unheard.ended_at is None:
         return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
@@ -271,7 +271,7 @@ def _build_decision_without_problem(
 
 
 def get_next_due_time(facts: HeartbeatFacts) -> tuple[datetime | None, HeartbeatProblem]:
-    """Return the time at which an alert is due unless a ping arrives, and the reason for it."""
+    """Return the time at which an alert is due unless a ping arrives, and the alert's reason."""
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
         missed = facts.schedule.get_due_time(facts.counted_from)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.core.types.base import (
     Body,
     Duration,
@@ -18,7 +18,7 @@ from domain.core.types.base import (
     SecretResource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
     get_column_values,
     make_fields_optional,
 )
@@ -54,11 +54,11 @@ _Seconds = Annotated[
     PlainSerializer(lambda length: int(length.total_seconds()), return_type=int),
     WithJsonSchema({"type": "integer"}),
 ]
-_PingKindName = Annotated[str, describe_choices(*(each.value for each in PingKind))]
+_PingKindName = Annotated[str, build_choices_schema(*(each.value for each in PingKind))]
 
 
 class PingQuery(Query):
-    """Parameters of a ping."""
+    """Query parameters of a ping: the UUID of the run, if the job sends one."""
 
     rid: Text = Field(default="", description="UUID of the run, for jobs whose runs can overlap.")
 
@@ -70,7 +70,7 @@ class HeartbeatQuery(PagedQuery):
 
 
 class NewHeartbeat(Body):
-    """A new heartbeat with an interval or a cron expression."""
+    """Request body for creating a heartbeat with an interval or a cron expression."""
 
     name: Annotated[Name, Field(max_length=MAX_HEARTBEAT_NAME_LENGTH)]
     every: _GivenDuration | None = Field(
@@ -99,7 +99,7 @@ class HeartbeatChange(NewHeartbeat):
 
 
 class UrlReset(Body):
-    """Grace period for the old URL of a heartbeat."""
+    """Request body for replacing the URL of a heartbeat, with the grace period for the old URL."""
 
     previous_for: Annotated[Overlap, _DURATION_SCHEMA] = Field(
         default=timedelta(0),
@@ -110,7 +110,7 @@ class UrlReset(Body):
 
 
 class Heartbeat(Resource):
-    """A heartbeat."""
+    """A heartbeat with its schedule, its state and its last ping."""
 
     id: int
     name: str
@@ -138,7 +138,7 @@ class Heartbeat(Resource):
 
     @property
     def schedule(self) -> HeartbeatSchedule:
-        """Schedule of the heartbeat's pings."""
+        """The interval or cron expression, the time zone and the grace time of the heartbeat."""
         return HeartbeatSchedule(**get_column_values(self, HeartbeatSchedule))
 
 
@@ -149,10 +149,10 @@ class HeartbeatWithUrl(Heartbeat, SecretResource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeartbeatAddress:
+class HeartbeatUrlWithSecret:
     """The URL that the job of a heartbeat requests, and its secret part."""
 
-    #: Id of the heartbeat.
+    #: ID of the heartbeat.
     id: int
     url: str = field(repr=False)
     secret: str = field(repr=False)
@@ -163,7 +163,7 @@ class HeartbeatAddress:
 class HeartbeatUrl(SecretResource):
     """The secret URL that the job of a heartbeat requests."""
 
-    id: int = Field(description="Id of the heartbeat.")
+    id: int = Field(description="ID of the heartbeat.")
     url: str
     previous_url_expires_at: Time | None
 

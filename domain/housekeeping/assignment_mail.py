@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Ability
 from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.alerts.listing.filters import SEVERITIES
-from domain.core.database.rows import delete_rows
+from domain.core.database.bulk_statements import build_bulk_delete
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
-from domain.paging.notifications.messages import format_one_line, truncate_text
+from domain.paging.notifications.message_content import format_one_line, truncate_text
 from domain.paging.notifications.notice_checks import (
     find_allowed_projects,
     serialize_notice_subject,
@@ -78,7 +78,9 @@ def queue_assignment_mail(
     ).all()
     if not notices:
         return 0
-    told = _filter_visible(_find_assignments(notices, session=session), session=session, now=now)
+    told = _filter_visible_assignments(
+        _find_assignments(notices, session=session), session=session, now=now
+    )
     addresses = _find_recipients(told.keys(), session=session)
     messages = [
         NewEmail(
@@ -86,7 +88,7 @@ def queue_assignment_mail(
             recipient=addresses[user_id].email,
             subject=_build_subject(some),
             text=_build_text(addresses[user_id], some, message_settings),
-            about=_build_notice_check(user_id, some),
+            about=_build_assignment_notice_subject(user_id, some),
         )
         for user_id, some in told.items()
         if user_id in addresses
@@ -95,21 +97,23 @@ def queue_assignment_mail(
     return queue_emails(messages, session=session, keyring=message_settings.keyring, now=now)
 
 
-def _filter_visible(
+def _filter_visible_assignments(
     told: Mapping[int, Sequence[_AssignedItem]], *, session: Session, now: datetime
 ) -> Mapping[int, Sequence[_AssignedItem]]:
-    """Return the assignments in active projects that their users can still access."""
+    """Return the assignments in active projects to which the assigned users still have access."""
     found: dict[int, Sequence[_AssignedItem]] = {}
     for user_id, some in told.items():
         projects = find_allowed_projects(
-            _build_notice_check(user_id, some), session=session, now=now
+            _build_assignment_notice_subject(user_id, some), session=session, now=now
         )
         if allowed := [each for each in some if each.project_id in projects]:
             found[user_id] = allowed
     return found
 
 
-def _build_notice_check(user_id: int, items: Sequence[_AssignedItem]) -> Mapping[str, Any]:
+def _build_assignment_notice_subject(
+    user_id: int, items: Sequence[_AssignedItem]
+) -> Mapping[str, Any]:
     projects = sorted({each.project_id for each in items})
     assigned = [[each.project_id, each.kind, each.id, each.by] for each in items]
     return {
@@ -121,7 +125,7 @@ def _build_notice_check(user_id: int, items: Sequence[_AssignedItem]) -> Mapping
 def requeue_visible_assignments(
     about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> None:
-    """Record the assignments in a canceled email again if the recipient may still see them."""
+    """Queue the assignments from a canceled email again, if the recipient may still see them."""
     if "assigned" not in about:
         return
     told = find_allowed_projects(about, session=session, now=now)
@@ -145,13 +149,13 @@ def delete_assignment_notices(*, session: Session) -> None:
 
 
 def _delete_notices(ids: Sequence[int], *, session: Session) -> None:
-    session.execute(delete_rows(AssignmentNotice).where(AssignmentNotice.id.in_(ids)))
+    session.execute(build_bulk_delete(AssignmentNotice).where(AssignmentNotice.id.in_(ids)))
 
 
 def _find_assignments(
     notices: Sequence[AssignmentNotice], *, session: Session
 ) -> Mapping[int, Sequence[_AssignedItem]]:
-    """Return the current assignments by user id, with each alert and incident once."""
+    """Return the current assignments by user ID, without duplicate alerts and incidents."""
     known = _find_assigned_alerts(notices, session=session) | _find_assigned_incidents(
         notices, session=session
     )
@@ -218,7 +222,7 @@ def _find_assigned_incidents(
 
 
 def _find_recipients(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
-    """Return the users who receive emails, by id."""
+    """Return the users who receive emails, by ID."""
     without_updates = select(PageRecipient.user_id).where(
         PageRecipient.user_id.is_not(None), PageRecipient.wants_follow_ups.is_(False)
     )

@@ -1,12 +1,12 @@
-"""Corrects times that a fast clock set in the future, so that nothing waits for them.
+"""Corrects future times that were stored by hosts with a fast clock.
 
 A time is wrong if it is further in the future than allowed, or if its row was written in the
-future. Such times are stored by hosts with a wrong clock, or before a clock is set back. The
-waiting item becomes due immediately, so no other code has to check stored times.
+future. Such times are stored by hosts with a wrong clock, or before a clock is set back. Items that
+wait for a wrong time become due immediately, so no other code has to check stored times.
 
-Times of alerts are not corrected, because no index would find wrong times. Code that waits for
-times of alerts checks them (`domain/paging/silences/flapping.py`). Times that are only displayed
-are not corrected.
+Times of alerts are not corrected, because no index would find wrong times. Code that depends on the
+times of alerts checks them itself (`domain/paging/silences/flapping.py`). Times that are only
+displayed are not corrected.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,27 +31,27 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.alerts import change_feed
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
-from domain.core.database.rows import update_rows
-from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_run, record_run
-from domain.core.schedule_conditions import (
+from domain.core.database.bulk_statements import build_bulk_update
+from domain.core.due_time_sql import (
     NOW,
     Moment,
+    build_milliseconds_from_now,
     build_time_from_now,
-    compute_parameters,
-    convert_to_milliseconds,
+    compute_time_parameters,
 )
+from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_job_run, record_job_run
 from domain.delivery.mail import outbox as mail
-from domain.delivery.outgoing.claims import CLAIM_LIFETIME, MAX_DESTINATION_PAUSE
+from domain.delivery.outgoing.destination_claims import CLAIM_LIFETIME, MAX_DESTINATION_PAUSE
 from domain.heartbeats.pings import OVERDUE_AFTER_MS
 from domain.heartbeats.states import convert_to_unix_ms
 from domain.oauth.openid import backchannel_logout
+from domain.paging.notifications.message_queue import MAX_RETRY_PAUSE as CONTACT_PAUSE
 from domain.paging.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
-from domain.paging.notifications.queueing import MAX_RETRY_PAUSE as CONTACT_PAUSE
 from domain.paging.notifications.recipients import (
     BATCHING_PAUSE,
     find_hold_end,
     get_quiet_hours,
-    schedule_recipients,
+    schedule_recipient_batching,
 )
 from domain.paging.notifications.rules import MAX_RULE_DELAY
 from domain.paging.notifications.send_checks import ARCHIVED_REASON, MAX_ARCHIVED_CHECK_INTERVAL
@@ -81,7 +81,7 @@ _NO_DELAY = timedelta(0)
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectedColumn:
-    """A column with due times: the condition for wrong times, and their correction."""
+    """A column of due times, with the condition for wrong times and their correction."""
 
     name: str
     table: type[Any]
@@ -96,7 +96,7 @@ def _build_corrected_column(
     written: InstrumentedAttribute[Any] | None = None,
     among: ColumnElement[bool] | None = None,
 ) -> CorrectedColumn:
-    """Return a corrected column whose times can be at most `maximum` in the future.
+    """Return a corrected column in which times are valid up to `maximum` in the future.
 
     `written` is the column with the time at which the row was written. If that time is in the
     future, any future time in `column` is wrong.
@@ -122,20 +122,20 @@ def _build_corrected_column(
     return CorrectedColumn(name=name, table=table, is_wrong=is_wrong, values=values)
 
 
-def _is_heartbeat_wrong(now: Moment) -> ColumnElement[bool]:
+def _is_heartbeat_time_wrong(now: Moment) -> ColumnElement[bool]:
     latest = build_time_from_now(now, CLOCK_TOLERANCE)
-    latest_ms = convert_to_milliseconds(now, CLOCK_TOLERANCE)
+    latest_ms = build_milliseconds_from_now(now, CLOCK_TOLERANCE)
     # A heartbeat that is down may be due a minute later, even if its interval is shorter.
     is_too_far = and_(
         Heartbeat.every.is_not(None),
         Heartbeat.due_ms > latest_ms + OVERDUE_AFTER_MS,
-        Heartbeat.due_ms > convert_to_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
+        Heartbeat.due_ms > build_milliseconds_from_now(now, CLOCK_TOLERANCE + _MINUTE),
     )
     is_of_wrong_clock = or_(Heartbeat.counted_from > latest, Heartbeat.started_ms > latest_ms)
     return and_(Heartbeat.due_ms.is_not(None), or_(is_of_wrong_clock, is_too_far))
 
 
-def _build_heartbeat_values(now: datetime) -> Mapping[str, Any]:
+def _build_corrected_heartbeat_values(now: datetime) -> Mapping[str, Any]:
     moment = literal(convert_to_unix_ms(now), BigInteger())
     return {
         "due_ms": moment,
@@ -152,7 +152,7 @@ _IS_DELAYED_BY_RULE = exists().where(
 )
 
 
-def _is_logout_notice_wrong(now: Moment) -> ColumnElement[bool]:
+def _is_logout_notice_time_wrong(now: Moment) -> ColumnElement[bool]:
     # The first attempt is due when the sign-in ends.
     latest, latest_retry = (
         build_time_from_now(now, CLOCK_TOLERANCE + each)
@@ -171,8 +171,8 @@ CORRECTED_COLUMNS = (
     CorrectedColumn(
         name="heartbeats.due_ms",
         table=Heartbeat,
-        is_wrong=_is_heartbeat_wrong,
-        values=_build_heartbeat_values,
+        is_wrong=_is_heartbeat_time_wrong,
+        values=_build_corrected_heartbeat_values,
     ),
     _build_corrected_column(PageRecipient.last_page_at, _NO_DELAY),
     _build_corrected_column(PageRecipient.last_message_at, _NO_DELAY),
@@ -211,7 +211,7 @@ CORRECTED_COLUMNS = (
     CorrectedColumn(
         name="backchannel_sessions.due_at",
         table=BackchannelSession,
-        is_wrong=_is_logout_notice_wrong,
+        is_wrong=_is_logout_notice_time_wrong,
         values=lambda now: {"due_at": now},
     ),
 )
@@ -220,17 +220,20 @@ _PAGES_COLUMN = "pages.due_at"
 
 def count_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
     """Return the number of wrong times by table, leaving out tables without wrong times."""
-    counts = session.execute(FUTURE_TIMES_QUERY, compute_parameters(now)).mappings().one()
+    counts = session.execute(FUTURE_TIMES_QUERY, compute_time_parameters(now)).mappings().one()
     return {name: count for name, count in counts.items() if count}
 
 
 def correct_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
-    """Make items due immediately if they wait for wrong times; return their number by table."""
+    """Make items due immediately if their stored due times are wrong.
+
+    Return the number of items by table.
+    """
     found = count_future_times(session=session, now=now)
     for gate in CORRECTED_COLUMNS:
         if gate.name in found:
             session.execute(
-                update_rows(gate.table).where(gate.is_wrong(now)).values(gate.values(now))
+                build_bulk_update(gate.table).where(gate.is_wrong(now)).values(gate.values(now))
             )
     if _PAGES_COLUMN in found:
         _correct_page_times(session=session, now=now)
@@ -238,19 +241,19 @@ def correct_future_times(*, session: Session, now: datetime) -> Mapping[str, int
 
 
 def record_wrong_clock(*, session: Session, now: datetime) -> None:
-    """Record for operators that a clock was wrong until now."""
-    record_run(CLOCK_CORRECTION_RECORD, session=session, now=now)
+    """Record that a clock was wrong until now, so that operators are informed."""
+    record_job_run(CLOCK_CORRECTION_RECORD, session=session, now=now)
 
 
 def _list_waiting_page_conditions(
     recipient_id: int | InstrumentedAttribute[int],
 ) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for a recipient's pages that are not in a batch yet."""
+    """Return SQL conditions that select a recipient's pages that are not in a batch yet."""
     return Page.recipient_id == recipient_id, Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
 
 
-def _select_held_recipients(now: Moment) -> Select[int]:
-    """Select the recipients whose pages wait for a wrong time."""
+def _select_recipients_with_wrong_times(now: Moment) -> Select[int]:
+    """Return a query for recipients with waiting pages and a wrong due time."""
     latest, much_later = (
         build_time_from_now(now, CLOCK_TOLERANCE + each) for each in (_NO_DELAY, _MINUTE)
     )
@@ -259,7 +262,7 @@ def _select_held_recipients(now: Moment) -> Select[int]:
     # minute.
     is_overdue = exists().where(*waiting, Page.due_at <= now)
     is_of_wrong_clock = exists().where(*waiting, Page.created_at > latest)
-    is_held_too_long = exists().where(*waiting, _is_held_too_long(now))
+    is_held_too_long = exists().where(*waiting, _is_withheld_too_long(now))
     return select(PageRecipient.id).where(
         PageRecipient.due_at > latest,
         or_(
@@ -270,8 +273,8 @@ def _select_held_recipients(now: Moment) -> Select[int]:
     )
 
 
-def _is_held_too_long(now: Moment) -> ColumnElement[bool]:
-    """Return the condition that the next check of a withheld page is later than allowed."""
+def _is_withheld_too_long(now: Moment) -> ColumnElement[bool]:
+    """Return an SQL condition that is true for withheld pages whose next check is too late."""
     is_archived = Page.held_by == ARCHIVED_REASON
     of_mute, of_archived = (
         Page.due_at > build_time_from_now(now, CLOCK_TOLERANCE + most)
@@ -285,7 +288,7 @@ def _count_rows(statement: Select[int]) -> ColumnElement[int]:
 
 
 #: Query for the numbers of wrong times by table, with the parameters of
-#: `domain.core.schedule_conditions`.
+#: `domain.core.due_time_sql`.
 FUTURE_TIMES_QUERY = select(
     *(
         _count_rows(select(literal(1)).select_from(gate.table).where(gate.is_wrong(NOW))).label(
@@ -293,7 +296,7 @@ FUTURE_TIMES_QUERY = select(
         )
         for gate in CORRECTED_COLUMNS
     ),
-    _count_rows(_select_held_recipients(NOW)).label(_PAGES_COLUMN),
+    _count_rows(_select_recipients_with_wrong_times(NOW)).label(_PAGES_COLUMN),
 )
 
 
@@ -302,7 +305,7 @@ def _correct_page_times(*, session: Session, now: datetime) -> None:
 
     Pages that are withheld by a mute or an archived project are checked again.
     """
-    ids = session.scalars(_select_held_recipients(now)).all()
+    ids = session.scalars(_select_recipients_with_wrong_times(now)).all()
     # Lock recipients before pages, as batching does, to prevent deadlocks.
     recipients = session.scalars(
         select(PageRecipient)
@@ -312,19 +315,19 @@ def _correct_page_times(*, session: Session, now: datetime) -> None:
     ).all()
     for recipient in recipients:
         waiting = _list_waiting_page_conditions(recipient.id)
-        held = update_rows(Page).where(*waiting, _is_held_too_long(now))
+        held = build_bulk_update(Page).where(*waiting, _is_withheld_too_long(now))
         session.execute(held.values(due_at=now))
         quiet = get_quiet_hours(recipient)
         for is_critical in (False, True):
             due_at = find_hold_end(quiet, is_critical=is_critical, now=now) or now + BATCHING_PAUSE
             session.execute(
-                update_rows(Page)
+                build_bulk_update(Page)
                 .where(*waiting, Page.is_critical.is_(is_critical), Page.created_at > now)
                 .values(due_at=due_at, created_at=now)
             )
         first = session.scalar(select(func.min(Page.due_at)).where(*waiting))
         if first is not None:
-            schedule_recipients({recipient.id: first}, session=session)
+            schedule_recipient_batching({recipient.id: first}, session=session)
 
 
 def describe_future_times(*, session: Session, now: datetime) -> str | None:
@@ -342,7 +345,7 @@ def describe_future_times(*, session: Session, now: datetime) -> str | None:
 
 def describe_recent_correction(*, session: Session, now: datetime) -> str | None:
     """Return a sentence for operators if a clock was wrong recently, or None."""
-    at = find_last_run(CLOCK_CORRECTION_RECORD, session=session)
+    at = find_last_job_run(CLOCK_CORRECTION_RECORD, session=session)
     if at is None or not now - _NOTICE_DURATION < at <= now + CLOCK_TOLERANCE:
         return None
     return (

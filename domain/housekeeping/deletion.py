@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from domain.core.database.rows import delete_rows
+from domain.core.database.bulk_statements import build_bulk_delete
 from models import (
     ALERT_DAY_ADDITIONS,
     Alert,
@@ -40,11 +40,11 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: Maximum numbers of rows, and of alerts or incidents, that are removed in one batch.
+#: Maximum number of rows, and maximum number of alerts or incidents, that are removed in one batch.
 _BATCH_SIZE, _ALERTS_PER_BATCH = 500, 100
 #: Maximum time for which a deleted project waits for an unavailable registry.
 _MAX_REGISTRY_WAIT = timedelta(days=30)
-#: Function that removes the files of a project, given its id and creation time.
+#: Function that removes the files of a project, given its ID and creation time.
 RemoveFilesFunction = Callable[[int, datetime], object]
 CommitBatchFunction = Callable[[], None]
 
@@ -56,10 +56,11 @@ def remove_deleted_namespaces(
     commit_batch: CommitBatchFunction,
     now: datetime,
 ) -> dict[str, int]:
-    """Remove deleted projects and groups, and return their numbers; `commit_batch` commits a batch.
+    """Remove deleted projects and groups, and return the number of each.
 
-    A project waits until its images are deleted in the container registry. The deletion requires
-    the project's data, which also prevents others from accessing the images.
+    `commit_batch` commits a batch. A project is kept until its images are deleted from the
+    container registry, because that deletion requires the project's data. Until then, the data also
+    prevents others from accessing the images.
     """
     images = (
         select(RegistryRemoval.id)
@@ -81,7 +82,7 @@ def remove_deleted_namespaces(
 
 
 def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
-    """Delete a row unless it is the newest row of the table, whose id SQLite would reuse.
+    """Delete a row unless it is the newest row of the table, whose ID SQLite would reuse.
 
     Return the number of deleted rows.
     """
@@ -94,7 +95,10 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 def _remove_namespace_contents(
     project_id: int, *, session: Session, commit_batch: CommitBatchFunction
 ) -> None:
-    """Remove the project's rows from large tables; other rows are deleted with the project."""
+    """Remove the project's rows from large tables.
+
+    Other rows are deleted with the project.
+    """
     _remove_incidents(project_id, session=session, commit_batch=commit_batch)
     _remove_alerts(project_id, session=session, commit_batch=commit_batch)
     for keys, condition in _list_dependent_tables(project_id):
@@ -107,7 +111,10 @@ def _remove_namespace_contents(
 def _list_dependent_tables(
     project_id: int,
 ) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
-    """Return keys and conditions of tables, ordered so that referencing rows are removed first."""
+    """Return the key columns of each large table, and a condition for the project's rows.
+
+    The tables are ordered so that referencing rows are removed first.
+    """
     releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
     repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
     heartbeats = select(Heartbeat.id).where(Heartbeat.project_id == project_id)
@@ -181,7 +188,10 @@ def _remove_in_batches(
 
 
 def _remove_groups(session: Session, commit_batch: CommitBatchFunction) -> int:
-    """Delete empty groups that are marked as deleted, innermost first; return their number."""
+    """Delete empty groups that are marked as deleted, innermost first.
+
+    Return the number of deleted groups.
+    """
     below, removed = aliased(Group), 0
     is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
         below.parent_id == Group.id
@@ -196,4 +206,4 @@ def _remove_groups(session: Session, commit_batch: CommitBatchFunction) -> int:
 
 
 def _delete_matching_rows(table: Any, condition: Any, session: Session) -> None:
-    session.execute(delete_rows(table).where(condition))
+    session.execute(build_bulk_delete(table).where(condition))

@@ -13,8 +13,10 @@ from domain.access.idempotency import RESPONSE_LIFETIME
 from domain.accounts.email_addresses import UNCONFIRMED_ADDRESS_LIFETIME
 from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME, SIGN_UP_MESSAGE_KEY_PREFIX
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.core.database.rows import delete_rows
-from domain.oauth.applications.refusals import REJECTED_REQUEST_RETENTION as REFUSALS_KEPT_FOR
+from domain.core.database.bulk_statements import build_bulk_delete
+from domain.oauth.applications.rejected_requests import (
+    REJECTED_REQUEST_RETENTION as REFUSALS_KEPT_FOR,
+)
 from domain.paging.escalations.types import PAGE_RETENTION
 from domain.paging.on_call.schedules import SCHEDULE_HISTORY_RETENTION
 from domain.projects.member_types import INVITATION_LIFETIME
@@ -29,7 +31,7 @@ from models import (
     Base,
     Bot,
     CallCount,
-    CallShape,
+    CallSignature,
     Delivery,
     DeviceAuthorization,
     EmailConfirmation,
@@ -41,7 +43,6 @@ from models import (
     IdempotentRequest,
     Integration,
     Invitation,
-    KeptPage,
     Mail,
     MaintenanceWindow,
     Member,
@@ -63,11 +64,12 @@ from models import (
     RegistryManifest,
     RegistryRepository,
     RegistryTag,
+    RejectedOAuthRequest,
+    ReturnUrl,
     SeenProof,
     SignIn,
     SigningKey,
     Silence,
-    TokenRefusal,
     UnreachableTime,
     User,
     WebServer,
@@ -115,35 +117,35 @@ class Retention:
     keep_pings: int = 100
 
 
-class CheckedDeliveries:
-    """Deliveries for existing alerts, which are checked once a day instead of in each run.
+class DeliveryCheckProgress:
+    """Ranges of deliveries that were already checked and belong to existing alerts.
 
-    Each worker has its own instance. If an alert is removed in the meantime, its deliveries are
-    kept up to a day longer.
+    These deliveries are checked once a day instead of in each run. Each worker has its own
+    instance. If an alert is removed in the meantime, its deliveries are kept up to a day longer.
     """
 
     def __init__(self) -> None:
-        """Initialize without any known deliveries."""
+        """Initialize without any checked deliveries."""
         self._ends: dict[int | None, int] = {}
         self._since: datetime | None = None
 
     def begin_run(self, now: datetime) -> None:
-        """Start a run; it checks all deliveries if the last complete check is a day old."""
+        """Start a run, which checks all deliveries if the last complete check is a day old."""
         if self._since is None or abs(now - self._since) >= _FULL_CHECK_INTERVAL:
             self._ends.clear()
             self._since = now
 
     def get_checked_end(self, integration_id: int | None) -> int:
-        """Return the id below which all deliveries of an integration were checked."""
+        """Return the ID below which all deliveries of an integration were checked."""
         return self._ends.get(integration_id, 0)
 
     def extend_checked_range(self, integration_id: int | None, end: int) -> None:
-        """Record that the deliveries below this id were checked and either removed or kept."""
+        """Record that the deliveries below this ID were checked and either removed or kept."""
         self._ends[integration_id] = end
 
 
 class _ExpiredRows(NamedTuple):
-    """Expired rows of a table."""
+    """A table, and the condition that selects its expired rows."""
 
     table: type[Base]
     condition: ColumnElement[bool]
@@ -158,23 +160,25 @@ _HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
 def prune_expired_rows(
     retention: Retention,
     *,
-    checked_deliveries: CheckedDeliveries | None = None,
+    checked_deliveries: DeliveryCheckProgress | None = None,
     session: Session,
     now: datetime,
     commit_batch: Callable[[], None],
 ) -> dict[str, int]:
-    """Remove expired rows and return their numbers by kind.
+    """Remove expired rows, and return the number of removed rows by kind.
 
-    `commit_batch` is called after each batch and each table. It commits, so that locks are short:
-    on SQLite, the search for expired rows blocks all writers. Without `checked_deliveries`, all
-    deliveries are checked.
+    `commit_batch` is called after each batch and each table, and must commit. Frequent commits keep
+    locks short: on SQLite, the search for expired rows blocks all writers. If `checked_deliveries`
+    is None, all deliveries are checked.
     """
-    checked_deliveries = checked_deliveries or CheckedDeliveries()
+    checked_deliveries = checked_deliveries or DeliveryCheckProgress()
     checked_deliveries.begin_run(now)
     removed = Counter(_prune_tokens(session, now, commit_batch))
     for each in _list_expired_rows(retention, now):
         name = each.table.__tablename__
-        removed[_LOGGED_TABLE_NAMES.get(name, name)] += _remove_expired(each, session, commit_batch)
+        removed[_LOGGED_TABLE_NAMES.get(name, name)] += _remove_expired_rows(
+            each, session, commit_batch
+        )
         commit_batch()
     removed["deliveries"] = _prune_deliveries(
         retention, checked_deliveries, session, now, commit_batch
@@ -220,10 +224,12 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
             EmailConfirmation, EmailConfirmation.created_at < now - UNCONFIRMED_ADDRESS_LIFETIME
         ),
         _ExpiredRows(PushedRequest, PushedRequest.expires_at < now),
-        _ExpiredRows(KeptPage, KeptPage.expires_at < now),
+        _ExpiredRows(ReturnUrl, ReturnUrl.expires_at < now),
         _ExpiredRows(IdempotentRequest, IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME),
         _ExpiredRows(SeenProof, SeenProof.expires_at < now),
-        _ExpiredRows(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
+        _ExpiredRows(
+            RejectedOAuthRequest, RejectedOAuthRequest.refused_at < now - REFUSALS_KEPT_FOR
+        ),
         # Unused clients without an owner can register again.
         _ExpiredRows(
             Application,
@@ -239,7 +245,7 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(RegistryTag, _is_tag_expired(now)),
         _ExpiredRows(RegistryManifest, _is_manifest_expired(now)),
         _ExpiredRows(RegistryRepository, _is_repository_expired(now)),
-        _ExpiredRows(RegistryKey, _is_former_key(now)),
+        _ExpiredRows(RegistryKey, _is_key_expired(now)),
         _ExpiredRows(Silence, Silence.ends_at < now - _PAST_SILENCE_RETENTION),
         _ExpiredRows(
             MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCE_RETENTION
@@ -248,7 +254,7 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(
             CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day
         ),
-        _ExpiredRows(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
+        _ExpiredRows(CallSignature, ~exists().where(CallCount.shape_id == CallSignature.id)),
         _ExpiredRows(UnreachableTime, UnreachableTime.ended_at < now - _OUTAGE_RETENTION),
         _ExpiredRows(WebServer, WebServer.seen_at < now - _OUTAGE_RETENTION),
         # Past shifts are computed from these rows.
@@ -279,7 +285,10 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
 
 
 def _is_tag_expired(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for tags that were removed long ago, directly or with their image."""
+    """Return an SQL condition that is true for tags that were removed long ago.
+
+    A tag can be removed directly or with its image.
+    """
     tag, end = RegistryTag, now - _TOMBSTONE_RETENTION
     its_manifest = exists().where(
         RegistryManifest.repository_id == tag.repository_id,
@@ -299,7 +308,10 @@ def _is_tag_expired(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_manifest_expired(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for manifests that were deleted long ago and have no tags left."""
+    """Return an SQL condition that is true for manifests that were deleted long ago.
+
+    Manifests that still have tags are excluded.
+    """
     named = exists().where(
         RegistryTag.repository_id == RegistryManifest.repository_id,
         RegistryTag.digest == RegistryManifest.digest,
@@ -308,7 +320,7 @@ def _is_manifest_expired(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_repository_expired(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for repositories that were removed long ago."""
+    """Return an SQL condition that is true for repositories that were removed long ago."""
     repository = RegistryRepository
     return and_(
         repository.removed_at < now - _TOMBSTONE_RETENTION,
@@ -316,8 +328,8 @@ def _is_repository_expired(now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _is_former_key(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for replaced keys whose tokens have all expired."""
+def _is_key_expired(now: datetime) -> ColumnElement[bool]:
+    """Return an SQL condition that is true for replaced keys whose tokens have all expired."""
     newer = aliased(RegistryKey)
     return exists().where(
         newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEY_RETENTION
@@ -332,13 +344,13 @@ def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
     return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
 
 
-def _remove_expired(
+def _remove_expired_rows(
     expired: _ExpiredRows, session: Session, commit_batch: Callable[[], None]
 ) -> int:
     total, (key,) = 0, inspect(expired.table).primary_key
     found = select(key).where(expired.condition).order_by(expired.by).limit(_BATCH_SIZE)
     while keys := session.scalars(found).all():
-        session.execute(delete_rows(expired.table).where(key.in_(keys)))
+        session.execute(build_bulk_delete(expired.table).where(key.in_(keys)))
         commit_batch()
         total += len(keys)
     return total
@@ -361,13 +373,13 @@ def _prune_tokens(
             .limit(_BATCH_SIZE)
         )
         while rows := session.execute(found).all():
-            session.execute(delete_rows(token).where(token.id.in_([row.id for row in rows])))
+            session.execute(build_bulk_delete(token).where(token.id.in_([row.id for row in rows])))
             grants = session.scalars(
                 select(Authorization.id)
                 .where(Authorization.id.in_({row.authorization_id for row in rows}))
                 .where(Authorization.code_expires_at < now, ~_HAS_TOKENS)
             ).all()
-            session.execute(delete_rows(Authorization).where(Authorization.id.in_(grants)))
+            session.execute(build_bulk_delete(Authorization).where(Authorization.id.in_(grants)))
             commit_batch()
             removed[token.__tablename__] += len(rows)
             removed[Authorization.__tablename__] += len(grants)
@@ -377,12 +389,15 @@ def _prune_tokens(
 
 def _prune_deliveries(
     retention: Retention,
-    checked_deliveries: CheckedDeliveries,
+    checked_deliveries: DeliveryCheckProgress,
     session: Session,
     now: datetime,
     commit_batch: Callable[[], None],
 ) -> int:
-    """Remove old deliveries, except the newest of each integration and deliveries with alerts."""
+    """Remove old deliveries, and return the number of removed deliveries.
+
+    The newest deliveries of each integration are kept, as are deliveries that belong to alerts.
+    """
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _find_first_delivery_since(before, session)
@@ -415,9 +430,9 @@ def _prune_deliveries(
 
 
 def _find_first_delivery_since(moment: datetime, session: Session) -> int:
-    """Return the id of the first delivery since a time.
+    """Return the ID of the first delivery at or after a time.
 
-    Ids and times increase together, so a binary search is possible. Reading all deliveries would
+    IDs and times increase together, so a binary search is possible. Reading all deliveries would
     become slower as their number grows.
     """
     first = session.scalar(select(func.min(Delivery.id))) or 0
@@ -450,7 +465,9 @@ def _prune_pings(retention: Retention, session: Session, commit_batch: Callable[
         )
         if oldest_kept is not None:
             is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
-            total += _remove_expired(_ExpiredRows(HeartbeatPing, is_old), session, commit_batch)
+            total += _remove_expired_rows(
+                _ExpiredRows(HeartbeatPing, is_old), session, commit_batch
+            )
     return total
 
 
@@ -462,12 +479,12 @@ def _remove_deliveries_between(
     session: Session,
     commit_batch: Callable[[], None],
 ) -> int:
-    """Remove matching deliveries with ids from `begin` up to, but not including, `stop`.
+    """Remove matching deliveries with IDs from `begin` up to, but not including, `stop`.
 
     Only a few deliveries are checked at a time, so that transactions are short even if most
     deliveries are kept.
     """
-    # This order makes the database use the index on both columns, even if few deliveries lack an
+    # This order makes the database use the index on both columns, even if few deliveries have no
     # integration.
     found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
     total, last = 0, begin - 1
@@ -479,7 +496,7 @@ def _remove_deliveries_between(
         looked_at = following.where(Delivery.id < end, condition)
         keys = session.scalars(looked_at.limit(_BATCH_SIZE)).all()
         if keys:
-            session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
+            session.execute(build_bulk_delete(Delivery).where(Delivery.id.in_(keys)))
             total += len(keys)
         commit_batch()
         if len(keys) == _BATCH_SIZE:
@@ -490,10 +507,13 @@ def _remove_deliveries_between(
             last = end - 1
 
 
-def remove_ended_memberships(
+def remove_expired_memberships(
     *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> int:
-    """Remove expired memberships, each with an audit event, and return their number."""
+    """Remove expired memberships, each with an audit event.
+
+    Return the number of removed memberships.
+    """
     path = func.coalesce(Group.path, Project.path).label("path")
     ended = (
         select(Member.id, Member.user_id, User.username, path)
@@ -514,7 +534,7 @@ def remove_ended_memberships(
                 details={"username": row.username},
             )
             store_event(event, EventSource(), session=session, now=now)
-        session.execute(delete_rows(Member).where(Member.id.in_([row.id for row in rows])))
+        session.execute(build_bulk_delete(Member).where(Member.id.in_([row.id for row in rows])))
         commit_batch()
         removed += len(rows)
     return removed

@@ -16,17 +16,17 @@ from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
 from domain.incidents import listing
-from domain.incidents.changes import change_incident_status, edit_incident, set_assignees
-from domain.incidents.links import (
+from domain.incidents.alert_links import (
     LinkedAlert,
     check_not_in_open_incident,
     claim_fingerprints,
     lock_alerts_to_link,
     reclaim_fingerprints,
     release_fingerprints,
-    remove_follower_if_unneeded,
-    store_links,
+    stop_queuing_alert_changes_if_unneeded,
+    store_alert_links,
 )
+from domain.incidents.changes import change_incident_status, edit_incident, set_assignees
 from domain.incidents.listing import (
     SORT_ORDERS,
     TABS,
@@ -80,15 +80,15 @@ def list_incidents(
 def list_incidents_with_counts(
     work: UnitOfWork, project: ProjectView, wanted: IncidentFilter, part: IncidentSlice
 ) -> tuple[KeysetPage[Incident], dict[str, int]]:
-    """Return a page of incidents, and the number of incidents by status (`count_by_status`)."""
+    """Return a page of incidents, and the number of incidents by status."""
     wanted = listing.resolve_incident_filter(wanted, session=work.session)
     page = listing.list_incidents(wanted, part, session=work.session)
     shown = page.with_items(_build_resources(work, project, page.items))
-    return shown, listing.count_by_status(wanted, session=work.session)
+    return shown, listing.count_incidents_by_status(wanted, session=work.session)
 
 
 @read_action("incidents.index")
-def list_incidents_of_alert(
+def list_incidents_for_alert(
     work: UnitOfWork, project: ProjectView, alert_id: int
 ) -> list[Incident]:
     """Return the ten newest incidents that contain an alert."""
@@ -112,7 +112,7 @@ def show_incident(work: UnitOfWork, project: ProjectView, iid: int) -> Incident:
 
 
 @read_action("incident_alerts.index")
-def list_incident_alerts_page(
+def fetch_incident_alert_page(
     work: UnitOfWork, project: ProjectView, iid: int, part: KeysetRange
 ) -> KeysetPage[AlertListRow]:
     """Return a page of the alerts in an incident, newest first.
@@ -133,7 +133,7 @@ def list_incident_alerts(
     work: UnitOfWork, project: ProjectView, iid: int, query: IncidentAlertsQuery
 ) -> ListPage[ShownAlert]:
     """List the alerts in an incident, newest first."""
-    page = list_incident_alerts_page(work, project, iid, query.requested_part)
+    page = fetch_incident_alert_page(work, project, iid, query.requested_range)
     return ListPage.from_keyset_page(
         page, lambda row: build_alert_resource(ShownAlert, row, work.settings.base_url)
     )
@@ -219,7 +219,7 @@ def delete_incident(work: UnitOfWork, project: ProjectView, iid: int) -> Inciden
     incident = _build_resource(work, project, row)
     _record_event(work, project, incident, EventKind.INCIDENT_REMOVED)
     work.session.execute(delete(IncidentRow).where(IncidentRow.id == row.id))
-    remove_follower_if_unneeded(project.id, session=work.session)
+    stop_queuing_alert_changes_if_unneeded(project.id, session=work.session)
     return incident
 
 
@@ -248,9 +248,9 @@ def link_alerts(
     if row.status in OPEN_STATUSES:
         check_not_in_open_incident(new, session=work.session)
         claim_fingerprints({row.id: new}, project.id, session=work.session)
-    store_links({row.id: new}, session=work.session)
+    store_alert_links({row.id: new}, session=work.session)
     row.alerts += len(new)
-    _add_alerts_entry(work, row, EntryKind.LINKED, new)
+    _add_alert_timeline_entry(work, row, EntryKind.LINKED, new)
     linked = _build_resource(work, project, row)
     numbers = [alert.iid for alert in new]
     _record_event(work, project, linked, EventKind.INCIDENT_CHANGED, linked=numbers)
@@ -273,7 +273,7 @@ def unlink_alert(work: UnitOfWork, project: ProjectView, iid: int, alert_iid: in
     if not removed:
         raise NotFoundError(f"Alert {alert_iid} is not linked to incident {iid}.")
     row.alerts -= 1
-    _add_alerts_entry(work, row, EntryKind.UNLINKED, [alert])
+    _add_alert_timeline_entry(work, row, EntryKind.UNLINKED, [alert])
     if row.status in OPEN_STATUSES:
         # Reclaim the fingerprints of the remaining alerts.
         release_fingerprints([row.id], session=work.session)
@@ -283,7 +283,7 @@ def unlink_alert(work: UnitOfWork, project: ProjectView, iid: int, alert_iid: in
     return incident
 
 
-def _add_alerts_entry(
+def _add_alert_timeline_entry(
     work: UnitOfWork, row: IncidentRow, kind: EntryKind, alerts: Sequence[LinkedAlert]
 ) -> None:
     row.updated_at = work.now
@@ -297,14 +297,16 @@ def _resolve_assignees(
 ) -> Sequence[str] | None:
     """Return the usernames of the new assignees, or None to make no change.
 
-    Raise InvalidError if an id is unknown, or if the body has both names and ids.
+    Raise InvalidError if an ID is unknown, or if the body has both names and IDs.
     """
     if body.assignee_ids is None:
         names = body.assignees
         return names and [name for name in names if name != listing.NO_ASSIGNEE]
     if body.assignees is not None:
-        raise InvalidError("assignees, assignee_ids are mutually exclusive", field="assignees")
-    # The id 0 stands for no assignee.
+        raise InvalidError(
+            "`assignees` and `assignee_ids` are mutually exclusive.", field="assignees"
+        )
+    # The ID 0 stands for no assignee.
     ids = filter(None, body.assignee_ids)
     return [get_assignee_username(user_id, session=work.session) for user_id in ids]
 

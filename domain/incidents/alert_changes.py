@@ -1,4 +1,4 @@
-"""Applies alert changes to incidents: rules open, alerts join, and recoveries close incidents.
+"""Opens, extends and closes incidents when alerts change.
 
 The background worker passes up to a few hundred changes per transaction. The incident counter of a
 project is locked before the project's incidents are changed. Therefore, two workers that process
@@ -22,18 +22,18 @@ from domain.alerts.listing.types import build_alert_url
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import meets_conditions
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.core.database.rows import delete_rows, insert_into
+from domain.core.database.bulk_statements import build_bulk_delete, build_session_insert
+from domain.incidents.alert_links import (
+    LinkedAlert,
+    claim_fingerprints,
+    find_incidents_by_fingerprint,
+    find_open_incidents_for_alerts,
+    store_alert_links,
+)
 from domain.incidents.changes import (
     change_incident_severity,
     close_recovered_incidents,
     release_pages_if_critical,
-)
-from domain.incidents.links import (
-    LinkedAlert,
-    claim_fingerprints,
-    find_incidents_by_fingerprint,
-    find_open_incidents_of_alerts,
-    store_links,
 )
 from domain.incidents.listing import lock_incidents
 from domain.incidents.opening import open_incidents_by_rules
@@ -45,25 +45,32 @@ from domain.incidents.rule_decisions import (
     FiringAlert,
     PlannedIncident,
     PlannedJoin,
-    RuleState,
+    RecentRuleIncidents,
     find_active_rules,
     plan_incidents,
 )
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries, build_alert_details
 from domain.incidents.types import MAX_LISTED_ALERTS, MAX_URGENCY, OPEN_STATUSES, EntryKind
-from domain.paging.notifications.policy import PagingSettings
-from domain.paging.silences.muting import find_silenced_alerts
+from domain.paging.notifications.paging_settings import PagingSettings
+from domain.paging.silences.active_mutes import find_silenced_alerts
 from domain.projects.views import Namespace
-from models import Alert, Incident, IncidentWaiting, Project
+from models import Alert, Incident, PendingIncidentAlert, Project
 
 #: Maximum number of waiting alerts in one transaction.
 _MAX_WAITING_ALERTS_PER_BATCH = 200
 
 
 def _delete_waiting_alerts(alert_ids: Collection[int], *, session: Session) -> None:
-    """Delete waiting alerts that opened an incident, are resolved, or no longer match a rule."""
+    """Remove alerts from the list of alerts that wait for an incident.
+
+    An alert is removed if it opened an incident, is resolved, or no longer matches a rule.
+    """
     if alert_ids:
-        session.execute(delete_rows(IncidentWaiting).where(IncidentWaiting.alert_id.in_(alert_ids)))
+        session.execute(
+            build_bulk_delete(PendingIncidentAlert).where(
+                PendingIncidentAlert.alert_id.in_(alert_ids)
+            )
+        )
 
 
 #: Kinds of changes after which an alert may open an incident. Acknowledgements have no effect.
@@ -73,7 +80,7 @@ _RECOVERY_KINDS = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentContext:
-    """The settings and dependencies that incidents need."""
+    """The database session, the current time and the settings that incident changes need."""
 
     session: Session
     now: datetime
@@ -92,13 +99,13 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
         .where(Project.id.in_(by_project), Project.deleted_at.is_(None))
         .order_by(Project.id)
     ).all()
-    # To prevent deadlocks between workers, all projects are locked in the order of their ids,
+    # To prevent deadlocks between workers, all projects are locked in the order of their IDs,
     # before any recipients of pages are locked.
     for project_id, _ in projects:
         lock_incidents(project_id, session=context.session)
     opened: list[OpenedIncident] = []
     for project_id, path in projects:
-        incidents = _LockedProjectIncidents(project_id, path, context)
+        incidents = _ProjectIncidentUpdater(project_id, path, context)
         opened += incidents.process_changes(by_project[project_id])
     assign_and_page_responders(opened, context.paging, session=context.session, now=context.now)
 
@@ -115,7 +122,7 @@ def open_incidents_for_waiting_alerts(
     projects = session.execute(
         select(Project.id, Project.path)
         .where(
-            Project.id.in_(select(IncidentWaiting.project_id)),
+            Project.id.in_(select(PendingIncidentAlert.project_id)),
             Project.deleted_at.is_(None),
             Project.archived_at.is_(None),
         )
@@ -125,7 +132,7 @@ def open_incidents_for_waiting_alerts(
         last: int | None = 0
         while last is not None:
             lock_incidents(project_id, session=session)
-            batch = _LockedProjectIncidents(project_id, path, context)
+            batch = _ProjectIncidentUpdater(project_id, path, context)
             last = batch.process_waiting_alerts(after=last)
             assign_and_page_responders(
                 batch.opened, context.paging, session=session, now=context.now
@@ -133,7 +140,7 @@ def open_incidents_for_waiting_alerts(
             commit_batch()
 
 
-class _LockedProjectIncidents:
+class _ProjectIncidentUpdater:
     """Applies alert changes to the incidents of one project, which the caller has locked."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
@@ -144,7 +151,10 @@ class _LockedProjectIncidents:
         self.opened: list[OpenedIncident] = []
 
     def process_changes(self, changes: Sequence[QueuedChange]) -> Sequence[OpenedIncident]:
-        """Process changes in order, in groups of similar changes; return the opened incidents."""
+        """Process changes in order, and return the opened incidents.
+
+        Consecutive changes of the same type, such as several recoveries, are processed together.
+        """
         known = [change for change in changes if change.kind in _FIRING_KINDS | _RECOVERY_KINDS]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING_KINDS):
@@ -162,12 +172,17 @@ class _LockedProjectIncidents:
         return self.opened
 
     def process_waiting_alerts(self, *, after: int) -> int | None:
-        """Process some waiting alerts above an id, and return the last id, or None at the end."""
+        """Process a batch of waiting alerts whose IDs are greater than `after`.
+
+        Return the last ID in the batch, or None if no waiting alerts are left.
+        """
         found = self.session.execute(
             select(Alert.id, Alert.status)
-            .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
-            .where(IncidentWaiting.project_id == self.id, IncidentWaiting.alert_id > after)
-            .order_by(IncidentWaiting.alert_id)
+            .join(PendingIncidentAlert, PendingIncidentAlert.alert_id == Alert.id)
+            .where(
+                PendingIncidentAlert.project_id == self.id, PendingIncidentAlert.alert_id > after
+            )
+            .order_by(PendingIncidentAlert.alert_id)
             .limit(_MAX_WAITING_ALERTS_PER_BATCH)
         ).all()
         if not found:
@@ -181,7 +196,7 @@ class _LockedProjectIncidents:
         return last
 
     def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
-        """Lock the alerts to link, in the same order as status changes."""
+        """Lock the alerts to link, in the same order in which status changes lock alerts."""
         ids = select(Alert.id).where(Alert.id.in_(alert_ids)).order_by(Alert.id)
         self.session.execute(ids.with_for_update(read=True, key_share=True)).all()
 
@@ -199,7 +214,7 @@ class _LockedProjectIncidents:
             self.id, [each for each in fingerprints if each is not None], session=self.session
         )
         rules = {each.rule.id for each in firing if each.rule is not None}
-        states = {rule_id: self._get_rule_state(rule_id) for rule_id in rules}
+        states = {rule_id: self._get_recent_rule_incidents(rule_id) for rule_id in rules}
         planned = plan_incidents(firing, holders, states)
         self._open_incidents(planned.openings)
         self._add_alerts_to_incidents(planned.joinings)
@@ -207,20 +222,25 @@ class _LockedProjectIncidents:
     def _find_firing_alerts(
         self, alert_ids: Sequence[int], raised: Collection[int]
     ) -> list[FiringAlert]:
-        """Return the data of alerts in the given order, without deleted alerts."""
+        """Return the alerts with these IDs in the given order, with their incidents and rules.
+
+        Deleted alerts are omitted. `raised` contains the IDs of alerts whose severity was raised.
+        """
         rows = self.session.execute(
             select(Alert.id, Alert.iid, Alert.fingerprint, Alert.severity).where(
                 Alert.id.in_(alert_ids)
             )
         ).all()
         by_id = {row.id: row for row in rows}
-        linked = find_open_incidents_of_alerts(by_id, session=self.session)
+        linked = find_open_incidents_for_alerts(by_id, session=self.session)
         rules, waiting = self._find_rules([each for each in by_id if each not in linked])
         _delete_waiting_alerts(by_id.keys() - waiting, session=self.session)
         if waiting:
             held = [{"project_id": self.id, "alert_id": each} for each in sorted(waiting)]
-            # Alerts that already wait are not changed.
-            statement = insert_into(IncidentWaiting, session=self.session).on_conflict_do_nothing()
+            # Alerts that are already waiting are not changed.
+            statement = build_session_insert(
+                PendingIncidentAlert, session=self.session
+            ).on_conflict_do_nothing()
             self.session.execute(statement, held)
         return [
             FiringAlert(
@@ -237,7 +257,7 @@ class _LockedProjectIncidents:
     def _find_rules(
         self, alert_ids: Sequence[int]
     ) -> tuple[Mapping[int, ActiveRule], Collection[int]]:
-        """Return the first matching rule for each alert, and the ids of waiting alerts.
+        """Return the first matching rule for each alert, and the IDs of waiting alerts.
 
         Silenced alerts wait unless they match a rule that opens incidents for silenced alerts.
         """
@@ -255,7 +275,7 @@ class _LockedProjectIncidents:
         waiting = dict(_find_matching_rules(rules, muted)).keys() - opening
         return {**dict(_find_matching_rules(rules, audible)), **opening}, waiting
 
-    def _get_rule_state(self, rule_id: int) -> RuleState:
+    def _get_recent_rule_incidents(self, rule_id: int) -> RecentRuleIncidents:
         rows = self.session.execute(
             select(Incident.id, Incident.status, Incident.created_at)
             .where(Incident.rule_id == rule_id)
@@ -264,7 +284,7 @@ class _LockedProjectIncidents:
         ).all()
         recent = [row for row in rows if row.created_at > self.context.now - STORM_TIME]
         is_open = bool(recent) and recent[0].status in OPEN_STATUSES
-        return RuleState(count=len(recent), newest=recent[0].id if is_open else None)
+        return RecentRuleIncidents(count=len(recent), newest=recent[0].id if is_open else None)
 
     def _open_incidents(self, openings: Sequence[PlannedIncident]) -> None:
         opened = open_incidents_by_rules(
@@ -290,7 +310,7 @@ class _LockedProjectIncidents:
             incident_id: [*joining.alerts_with_held_fingerprint, *joining.over_limit]
             for incident_id, joining in joinings.items()
         }
-        store_links(links, session=session)
+        store_alert_links(links, session=session)
         claim_fingerprints(links, self.id, session=session)
         entries: list[NewTimelineEntry] = []
         rows = session.scalars(

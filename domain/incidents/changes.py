@@ -1,4 +1,4 @@
-"""Changes the texts, severity, assignees and status of incidents, and the status of alerts."""
+"""Changes the fields, assignees and status of incidents, and the status of their alerts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -14,10 +14,10 @@ from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.audit.events import EventActor, EventKind
 from domain.core.errors import InvalidError
 from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
-from domain.incidents.links import (
+from domain.incidents.alert_links import (
     reclaim_fingerprints,
     release_fingerprints,
-    remove_follower_if_unneeded,
+    stop_queuing_alert_changes_if_unneeded,
 )
 from domain.incidents.listing import lock_incidents
 from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
@@ -32,15 +32,15 @@ from domain.incidents.types import (
     validate_incident_description,
     validate_incident_title,
 )
-from domain.paging.notifications.acknowledging import (
+from domain.paging.notifications.acknowledgement_links import (
     VIA_MESSAGE_LINK,
     AcknowledgementLink,
     LinkSelection,
     acknowledge_alerts,
     find_selected_subjects,
 )
-from domain.paging.notifications.page_targets import SubjectKind
-from domain.paging.notifications.paging import cancel_pages, release_critical_pages
+from domain.paging.notifications.page_queue import cancel_pages, release_critical_pages
+from domain.paging.notifications.page_subjects import SubjectKind
 from domain.projects.views import ProjectView
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 
@@ -94,7 +94,7 @@ def change_incident_status(
         )
     if status == _RESOLVED:
         release_fingerprints([incident.id], session=session)
-        remove_follower_if_unneeded(incident.project_id, session=session)
+        stop_queuing_alert_changes_if_unneeded(incident.project_id, session=session)
     elif old == _RESOLVED:
         reclaim_fingerprints(incident, session=session)
     details = {"old": old, "new": status, "count": changed, **({"via": via} if via else {})}
@@ -112,15 +112,16 @@ def _set_status(incident: Incident, status: str, *, now: datetime) -> None:
         incident.acknowledged_at = None
 
 
-def acknowledge_by_link(
+def acknowledge_incidents_by_link(
     work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection
 ) -> int:
-    """Acknowledge the selected items of a link that are still triggered, and return their number.
+    """Acknowledge the selected alerts and incidents of a link if they are still triggered.
 
-    Raise ForbiddenError or InvalidError like `find_selected_subjects`.
+    Return the number of acknowledged items. Raise ForbiddenError or InvalidError under the same
+    conditions as `find_selected_subjects`.
     """
     found = find_selected_subjects(work, link, selection)
-    by_project = found.get_ids_of_kind(SubjectKind.INCIDENT)
+    by_project = found.get_ids_by_project(SubjectKind.INCIDENT)
     for project_id in by_project:
         lock_incidents(project_id, session=work.session)
     own = work.with_actor(found.user.id or 0, found.user.name)
@@ -142,10 +143,11 @@ def acknowledge_by_link(
 def close_recovered_incidents(
     project_id: int, alert_ids: Sequence[int], *, session: Session, now: datetime
 ) -> Sequence[Incident]:
-    """Close incidents that are configured to close when all of their alerts are resolved.
+    """Close incidents that are configured to close automatically when their alerts are resolved.
 
-    `alert_ids` are alerts that were resolved or ignored. Ignored alerts do not keep an incident
-    open. The caller must have locked the incidents of the project.
+    Such an incident is closed if at least one of its alerts is resolved and none is open. Ignored
+    alerts do not keep an incident open. `alert_ids` are the alerts that were resolved or ignored.
+    The caller must have locked the incidents of the project.
     """
     rows = session.scalars(
         select(Incident)
@@ -174,7 +176,7 @@ def close_recovered_incidents(
     session.flush()
     closed = [row.id for row in rows]
     cancel_pages(closed, subject_kind=SubjectKind.INCIDENT, session=session, now=now)
-    remove_follower_if_unneeded(project_id, session=session)
+    stop_queuing_alert_changes_if_unneeded(project_id, session=session)
     return rows
 
 
@@ -193,7 +195,7 @@ def _build_alert_condition(statuses: Sequence[str]) -> ColumnElement[bool]:
 def edit_incident(
     work: UnitOfWork, incident: Incident, change: IncidentChange, *, actor: EventActor | None
 ) -> None:
-    """Change the texts and severity of a locked incident, and add entries to its timeline."""
+    """Change the fields of a locked incident, and add entries to its timeline."""
     session, now = work.session, work.now
     entries = list(_apply_changes(incident, change))
     add_timeline_entries(entries, actor=actor, session=session, now=now)

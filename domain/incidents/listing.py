@@ -19,13 +19,13 @@ from domain.alerts.listing.search import (
     SearchResult,
     find_ids_by_number,
     find_matches,
-    find_matches_across,
+    find_matches_across_projects,
     parse_search_words,
 )
 from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, build_order_by
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.database.pagination import KeysetPage
-from domain.core.database.rows import insert_into
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.incidents.types import (
@@ -41,7 +41,7 @@ from domain.incidents.types import (
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
 from models import Incident as IncidentRow
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Statuses that each tab of the list shows.
 TABS: dict[str, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ SORT_ORDERS = {
     )
 }
 NEWEST_FIRST = SORT_ORDERS["created"]
-#: Maximum number of an assignee's or alert's incidents that are listed by id.
+#: Maximum number of an assignee's or alert's incidents that are listed by ID.
 _MAX_INCIDENTS_LISTED_BY_ID = 2_000
 _INCIDENT_SEARCH_INDEX = SearchIndex(
     model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
@@ -88,12 +88,12 @@ class IncidentFilter:
     alert: int | None = None
     #: Incidents that match `search`, as set by `resolve_incident_filter`.
     matches: SearchResult | None = None
-    #: Ids of the assignee's or alert's incidents, as set by `resolve_incident_filter`. None
-    #: without an assignee or alert, or if there are too many incidents.
+    #: IDs of the assignee's or alert's incidents, as set by `resolve_incident_filter`. None if the
+    #: filter has no assignee or alert, or if there are too many incidents.
     ids: tuple[int, ...] | None = None
 
     @property
-    def is_narrow(self) -> bool:
+    def has_conditions_besides_status(self) -> bool:
         """True if the filter has conditions other than the status."""
         return bool(self.search or self.severity or self.assignee or self.alert is not None)
 
@@ -106,10 +106,10 @@ class IncidentSlice(ListSlice):
 
 
 def resolve_incident_filter(incident_filter: IncidentFilter, *, session: Session) -> IncidentFilter:
-    """Look up the search, assignee and alert of a filter, and return a filter with the results."""
+    """Return a copy of a filter in which the search, assignee and alert are resolved to IDs."""
     if incident_filter.ids is None:
         incident_filter = replace(
-            incident_filter, ids=_find_named_ids(incident_filter, session=session)
+            incident_filter, ids=_find_ids_by_assignee_or_alert(incident_filter, session=session)
         )
     if not incident_filter.search or incident_filter.matches is not None:
         return incident_filter
@@ -120,12 +120,15 @@ def resolve_incident_filter(incident_filter: IncidentFilter, *, session: Session
     return replace(incident_filter, matches=found)
 
 
-def _find_named_ids(incident_filter: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
-    """Return the ids of an assignee's or alert's incidents, or None to search without ids.
+def _find_ids_by_assignee_or_alert(
+    incident_filter: IncidentFilter, *, session: Session
+) -> tuple[int, ...] | None:
+    """Return the IDs of the incidents that have a filter's assignee or contain its alert.
 
-    The result is None without an assignee or alert, or if there are too many incidents.
+    The result is None if the filter has no assignee or alert, or if there are too many incidents.
 
-    The list of ids prevents a planner without statistics from reading all incidents of the project.
+    The list of IDs prevents a query planner without statistics from reading all incidents of the
+    project.
     """
     if incident_filter.alert is not None:
         found = _build_alert_query(incident_filter.project_id, incident_filter.alert)
@@ -140,10 +143,13 @@ def _find_named_ids(incident_filter: IncidentFilter, *, session: Session) -> tup
 def list_incidents(
     incident_filter: IncidentFilter, incident_slice: IncidentSlice, *, session: Session
 ) -> KeysetPage[IncidentRow]:
-    """Return a page of incidents."""
+    """Return a page of the incidents that match a filter."""
     incident_filter = resolve_incident_filter(incident_filter, session=session)
     together = union_all(
-        *(select(branch.subquery()) for branch in _build_branches(incident_filter, incident_slice))
+        *(
+            select(branch.subquery())
+            for branch in _build_queries_by_status(incident_filter, incident_slice)
+        )
     ).subquery()
     columns = list(together.c)
     first = incident_slice.limit_query(columns, select(*columns)).subquery()
@@ -162,10 +168,14 @@ def list_incidents(
     )
 
 
-def _build_branches(
+def _build_queries_by_status(
     incident_filter: IncidentFilter, incident_slice: IncidentSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield a query for each status or a single query, with enough rows for the page."""
+    """Yield queries for the incidents of a page, which the caller merges.
+
+    Usually, there is a query for each status. A single query is sufficient if all statuses are
+    requested in order of ID, without a severity filter.
+    """
     keys = incident_slice.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
     found = incident_slice.limit_query(
@@ -185,7 +195,7 @@ def _build_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement
         incident_filter.matches is not None and not incident_filter.matches.has_too_many_matches
     )
     # Without `+ 0`, a planner without statistics would scan all incidents in the project instead of
-    # the listed ids.
+    # the listed IDs.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == incident_filter.project_id
     if incident_filter.severity is not None:
@@ -222,7 +232,9 @@ def _build_alert_query(project_id: int, iid: int) -> Select[int]:
     )
 
 
-def count_by_status(incident_filter: IncidentFilter, *, session: Session) -> dict[str, int]:
+def count_incidents_by_status(
+    incident_filter: IncidentFilter, *, session: Session
+) -> dict[str, int]:
     """Return the number of incidents, by status.
 
     A number above COUNT_LIMIT is a lower bound. The result is empty if too many incidents match the
@@ -253,7 +265,7 @@ def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
 
     To prevent deadlocks, every change to an incident takes this lock before any lock on alerts.
     """
-    insert = insert_into(IncidentCounter, session=session)
+    insert = build_session_insert(IncidentCounter, session=session)
     row = {"project_id": project_id, "last_iid": 0}
     session.execute(insert.values(row).on_conflict_do_nothing())
     return session.scalars(
@@ -326,7 +338,10 @@ def build_incident_resources(
 def _find_alert_numbers(
     rows: Sequence[IncidentRow], *, session: Session
 ) -> Mapping[int, list[int]]:
-    """Return the numbers of linked alerts. Incidents with many alerts are queried separately."""
+    """Return the numbers of each incident's linked alerts, by incident ID.
+
+    Incidents with many alerts are queried separately, up to MAX_LISTED_ALERTS alerts each.
+    """
     found: dict[int, list[int]] = defaultdict(list)
     numbers = (
         select(IncidentAlert.incident_id, Alert.iid)
@@ -347,7 +362,7 @@ def _find_alert_numbers(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundIncident:
+class IncidentSummary:
     """An incident in a list for several projects."""
 
     iid: int
@@ -366,9 +381,9 @@ _FOUND_INCIDENTS_QUERY = select(
 ).join(Project, Project.id == IncidentRow.project_id)
 
 
-def list_open_incidents_of_user(
+def list_open_incidents_for_user(
     user_id: int, projects: Select[int], *, maximum: int, session: Session
-) -> tuple[FoundIncident, ...]:
+) -> tuple[IncidentSummary, ...]:
     """Return the newest open incidents assigned to a user in the selected projects."""
     rows = session.execute(
         _FOUND_INCIDENTS_QUERY.join(
@@ -384,30 +399,32 @@ def list_open_incidents_of_user(
         .order_by(IncidentAssignee.incident_id.desc())
         .limit(maximum)
     )
-    return tuple(FoundIncident(**row) for row in rows.mappings())
+    return tuple(IncidentSummary(**row) for row in rows.mappings())
 
 
 def search_incidents(
     text: str, projects: Select[int], *, most: int, session: Session
-) -> tuple[FoundIncident, ...]:
-    """Return up to `most` incidents in the selected projects that match a text, newest first."""
+) -> tuple[IncidentSummary, ...]:
+    """Return up to `most` incidents in the selected projects that match a search, newest first."""
     words = parse_search_words(text)
-    found = find_matches_across(words, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
-    # `+ 0` has the same purpose as above.
+    found = find_matches_across_projects(
+        words, projects, session=session, index=_INCIDENT_SEARCH_INDEX
+    )
+    # `+ 0` disables the project's index.
     within = (IncidentRow.project_id + 0).in_(projects)
     rows = session.execute(
         _FOUND_INCIDENTS_QUERY.where(within, found.condition)
         .order_by(IncidentRow.id.desc())
         .limit(most)
     )
-    return tuple(FoundIncident(**row) for row in rows.mappings())
+    return tuple(IncidentSummary(**row) for row in rows.mappings())
 
 
 def list_incidents_by_number(
     number: int, projects: Select[int], *, most: int, session: Session
-) -> tuple[FoundIncident, ...]:
-    """Return up to `most` incidents with a number in several projects, newest first."""
+) -> tuple[IncidentSummary, ...]:
+    """Return up to `most` incidents with this number in the selected projects, newest first."""
     ids = find_ids_by_number(number, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
     found = _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most]))
     rows = session.execute(found.order_by(IncidentRow.id.desc()))
-    return tuple(FoundIncident(**row) for row in rows.mappings())
+    return tuple(IncidentSummary(**row) for row in rows.mappings())

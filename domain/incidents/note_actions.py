@@ -42,13 +42,13 @@ def can_see_internal_comments(project: ProjectView) -> bool:
 def list_notes(
     work: UnitOfWork, project: ProjectView, iid: int, query: IncidentNoteQuery
 ) -> ListPage[IncidentNote]:
-    """List the timeline of an incident.
+    """List the timeline entries of an incident.
 
     Raise NotFoundError if the project has no such incident.
     """
     page = list_timeline_entries(
         get_incident_row(project.id, iid, session=work.session).id,
-        query.requested_part,
+        query.requested_range,
         shows_internal=can_see_internal_comments(project),
         entry_filter=query.activity_filter,
         is_oldest_first=query.sort == "asc",
@@ -100,7 +100,7 @@ def change_note(
     Raise NotFoundError if there is no such comment, InvalidError if the text is empty or too long,
     or ForbiddenError if the user may not change the comment.
     """
-    row = _get_changeable_comment(work, project, iid, note_id)
+    row = _get_editable_comment(work, project, iid, note_id)
     note = row.text if change.body is None else validate_comment(change.body)
     _check_internal_allowed(project, change)
     if note != row.text:
@@ -117,10 +117,10 @@ def change_note(
 def delete_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> None:
     """Delete a comment on an incident.
 
-    Raise NotFoundError if there is no such comment, or ForbiddenError if the user may not change
+    Raise NotFoundError if there is no such comment, or ForbiddenError if the user may not delete
     it.
     """
-    work.session.delete(_get_changeable_comment(work, project, iid, note_id))
+    work.session.delete(_get_editable_comment(work, project, iid, note_id))
     _record_event(work, project, iid, note_id, "deleted")
 
 
@@ -141,7 +141,7 @@ def _get_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) ->
     return row
 
 
-def _get_changeable_comment(
+def _get_editable_comment(
     work: UnitOfWork, project: ProjectView, iid: int, note_id: int
 ) -> NoteRow:
     """Return a comment that the user may change.

@@ -1,7 +1,7 @@
 """Opens incidents at the request of users or rules.
 
 Omitted fields are composed from the first alert, as in GitLab. Plain text from a sender is escaped
-for Markdown. The annotation platform_incident_markdown contains Markdown, and is appended
+for Markdown. The `platform_incident_markdown` annotation contains Markdown, and is appended
 unchanged.
 """
 
@@ -19,22 +19,22 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS, get_format
 from domain.alerts.listing.types import build_alert_url
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.incoming_alert import (
     MissingAttributesError,
     NoValidItemError,
     Severity,
     UnreadableBodyError,
 )
-from domain.alerts.reading.text import truncate_to_length
+from domain.alerts.parsing.text_conversion import truncate_to_length
 from domain.audit.events import EventActor
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
-from domain.incidents.links import (
+from domain.incidents.alert_links import (
     LinkedAlert,
     check_not_in_open_incident,
     claim_fingerprints,
     lock_alerts_to_link,
-    store_links,
+    store_alert_links,
 )
 from domain.incidents.listing import lock_incidents
 from domain.incidents.rule_decisions import PlannedIncident
@@ -77,9 +77,10 @@ class AlertReport:
 def find_alert_reports(
     alert_ids: Iterable[int], *, session: Session, parser_settings: ParserSettings
 ) -> Mapping[int, AlertReport]:
-    """Return the reports of alerts by id. Ids without an alert are omitted.
+    """Return the last report of each alert, by alert ID.
 
-    Each body is parsed once, and only one body is in memory at a time.
+    IDs without an alert are omitted. Each body is parsed once, and only one body is in memory at a
+    time.
     """
     alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
     markdown = _find_markdown_description(alerts, session=session, parser_settings=parser_settings)
@@ -225,14 +226,14 @@ def _store_incidents(
     session: Session,
     now: datetime,
 ) -> None:
-    """Store incidents of a project with their alerts, and the details of their first entry."""
+    """Store new incidents of a project, with their alerts and first timeline entries."""
     for row, alerts, _ in opened:
         row.alerts = len(alerts)
         session.add(row)
-    session.flush()  # The flush assigns the ids.
+    session.flush()  # The flush assigns the IDs.
     links = {row.id: alerts for row, alerts, _ in opened if alerts}
     if links:
-        store_links(links, session=session)
+        store_alert_links(links, session=session)
         claim_fingerprints(links, opened[0][0].project_id, session=session)
     entries = [
         NewTimelineEntry(

@@ -1,4 +1,7 @@
-"""Pages users about incidents. The users' notification rules select the contacts, as for alerts."""
+"""Pages users about incidents.
+
+As for alerts, the users' notification rules determine which contacts are used.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -11,9 +14,9 @@ from domain.audit.events import EventActor
 from domain.core.clock import DOUBLE_SUBMISSION_WINDOW
 from domain.incidents.timeline import NewTimelineEntry, TimelineEntry, add_timeline_entries
 from domain.incidents.types import MAX_URGENCY, EntryKind
-from domain.paging.notifications.batching import check_reachable
-from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
-from domain.paging.notifications.policy import PageReason
+from domain.paging.notifications.batching import check_users_reachable
+from domain.paging.notifications.page_queue import MANUAL_PAGE_PREFIX, NewPage, queue_pages
+from domain.paging.notifications.paging_settings import PageReason
 from domain.projects.views import ProjectView
 from models import Incident, IncidentNote, User
 
@@ -31,7 +34,7 @@ def page_users_about_incident(
     If a user cannot currently be paged, raise InvalidError with the reason and send no pages.
     """
     is_critical = incident.urgency == MAX_URGENCY
-    people = check_reachable(names, project, work, field="users", is_critical=is_critical)
+    people = check_users_reachable(names, project, work, field="users", is_critical=is_critical)
     session, now = work.session, work.now
     pages = build_incident_pages(incident, people, actor=actor, rule=None, session=session, now=now)
     session.flush()  # Queueing the pages reads the stored severity.
@@ -99,9 +102,9 @@ def find_incident_page_reasons(
     channel_id: int | None,
     session: Session,
 ) -> Mapping[int, PageReason]:
-    """Return the user or rule that last paged a user about each incident.
+    """Return the user or rule that last paged a user, for each incident.
 
-    Channels are never paged.
+    The result is empty if `channel_id` is given, since channels are never paged.
     """
     name = session.scalar(select(User.username).where(User.id == user_id))
     rows = session.scalars(
@@ -122,6 +125,6 @@ def find_incident_page_reasons(
                 steps=0,
                 round=1,
                 first_paged_at=paged_at,
-                asked_by=TimelineEntry.model_validate(row).asked_by,
+                asked_by=TimelineEntry.model_validate(row).requested_by,
             )
     return found

@@ -25,12 +25,12 @@ from domain.paging.escalations.maintainer_notices import (
     notify_of_paging_failure,
 )
 from domain.paging.escalations.policies import find_target_names
+from domain.paging.escalations.policy_steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.escalations.recipients import StepRecipients, load_recipients
-from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.escalations.types import EscalationTarget
 from domain.paging.notifications.batching import UserReachability
-from domain.paging.notifications.paging import NewPage, queue_pages
-from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.page_queue import NewPage, queue_pages
+from domain.paging.notifications.paging_settings import PagingSettings
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import Incident, IncidentAssignee, IncidentRuleResponder, User
@@ -46,21 +46,21 @@ class OpenedIncident:
 
     @property
     def id(self) -> int:
-        """Id of the incident."""
+        """Database ID of the incident."""
         return self.incident.id
 
     @property
     def iid(self) -> int:
-        """Number of the incident."""
+        """Number of the incident within its project."""
         return self.incident.iid
 
     @property
     def title(self) -> str:
-        """Title of the incident."""
+        """Title of the incident, which is derived from its first alert."""
         return self.incident.title
 
     @property
-    def key(self) -> tuple[Namespace, bool]:
+    def page_group(self) -> tuple[Namespace, bool]:
         """Namespace of the incident's pages, and whether the incident is critical."""
         return self.project, self.incident.urgency == MAX_URGENCY
 
@@ -68,7 +68,7 @@ class OpenedIncident:
 def find_responder_targets(
     rule_ids: Collection[int | None], *, session: Session
 ) -> Mapping[int, tuple[Target, ...]]:
-    """Return the ordered responders of rules, by rule id.
+    """Return the ordered responders of rules, by rule ID.
 
     Rules without responders are omitted.
     """
@@ -84,10 +84,10 @@ def find_responder_targets(
     return found
 
 
-def find_responders_on_call(
+def find_named_responders(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
-    """Return the responders of rules with their names, by rule id."""
+    """Return the responders of rules, with their types and names, by rule ID."""
     targets = find_responder_targets(rule_ids, session=session)
     names = find_target_names({each for some in targets.values() for each in some}, session=session)
     return {
@@ -106,7 +106,7 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
     for each in targets:
         column = "user_id" if each.kind is TargetKind.USER else "schedule_id"
         session.add(IncidentRuleResponder(rule_id=rule_id, **{column: each.id}))
-        session.flush()  # The order of the ids is the order of the responders.
+        session.flush()  # The order of the IDs is the order of the responders.
 
 
 def assign_and_page_responders(
@@ -132,7 +132,7 @@ def assign_and_page_responders(
         return
     wanted: dict[tuple[Namespace, bool], set[EscalationPlan]] = defaultdict(set)
     for each, step in calls:
-        wanted[each.key].add(EscalationPlan((step,)))
+        wanted[each.page_group].add(EscalationPlan((step,)))
     recipients = load_recipients(wanted, sends_mail=policy.sends_mail, session=session, now=now)
     is_person = User.id.in_([each.id for each in recipients.names if each.kind is TargetKind.USER])
     able = {
@@ -144,7 +144,7 @@ def assign_and_page_responders(
     pages: list[NewPage] = []
     uncalled: list[OpenedIncident] = []
     for each, step in calls:
-        place, is_critical = each.key
+        place, is_critical = each.page_group
         reached = recipients.find_step_recipients(place, step, is_critical=is_critical)
         _assign_responders(each, reached, able[place], session=session, now=now)
         pages += _build_pages(each, reached, recipients.names, session=session, now=now)

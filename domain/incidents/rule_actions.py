@@ -10,16 +10,16 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.change_feed import Follower, add_follower
 from domain.alerts.matching.conditions import parse_conditions
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
-from domain.incidents.links import remove_follower_if_unneeded
+from domain.incidents.alert_links import stop_queuing_alert_changes_if_unneeded
 from domain.incidents.listing import lock_incidents
 from domain.incidents.responders import (
+    find_named_responders,
     find_responder_targets,
-    find_responders_on_call,
     store_responders,
 )
 from domain.incidents.types import (
@@ -30,7 +30,7 @@ from domain.incidents.types import (
     NewIncidentRule,
 )
 from domain.paging.escalations.policies import lock_policies_and_routes, resolve_targets
-from domain.paging.escalations.steps import AnyTarget, Target
+from domain.paging.escalations.policy_steps import AnyTarget, Target
 from domain.projects.views import ProjectView
 from models import IncidentRule as RuleRow
 
@@ -43,7 +43,7 @@ def list_rules(
 ) -> ListPage[IncidentRule]:
     """List the incident rules of a project in the order in which they are applied."""
     found = fetch_list_page(
-        _build_rules_query(project), {"id": RuleRow.id}, query.requested_part, session=work.session
+        _build_rules_query(project), {"id": RuleRow.id}, query.requested_range, session=work.session
     )
     items = _build_resources(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -129,7 +129,7 @@ def delete_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> Inciden
     _record_event(work, project, rule, EventKind.INCIDENT_RULE_REMOVED)
     work.session.delete(work.session.get_one(RuleRow, rule_id))
     work.session.flush()
-    remove_follower_if_unneeded(project.id, session=work.session)
+    stop_queuing_alert_changes_if_unneeded(project.id, session=work.session)
     return rule
 
 
@@ -144,7 +144,7 @@ def _build_rules_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _build_resources(work: UnitOfWork, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRule]:
-    responders = find_responders_on_call([row.id for row in rows], session=work.session)
+    responders = find_named_responders([row.id for row in rows], session=work.session)
     return [
         IncidentRule.model_validate(
             {
@@ -188,9 +188,10 @@ def _store_rule(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record a changed rule. If `called` is None, the rule's responders are not changed.
+    """Store a new or changed rule, and record the change in the audit log.
 
-    Raise InvalidError if the name is invalid, or ConflictError if the name is taken.
+    If `called` is None, the rule's responders are not changed. Raise InvalidError if the name is
+    invalid, or ConflictError if the name is taken.
     """
     name = _validate_name(new_incident_rule.name)
     values = {
@@ -216,7 +217,7 @@ def _store_rule(
         raise ConflictError(message, field="name") from error
     # Changes to alerts are followed as long as a rule can open incidents.
     add_follower(project.id, Follower.INCIDENTS, session=work.session)
-    remove_follower_if_unneeded(project.id, session=work.session)
+    stop_queuing_alert_changes_if_unneeded(project.id, session=work.session)
     if calls_others:
         store_responders(row.id, called or (), session=work.session)
     _record_event(work, project, show_rule(work, project, row.id), kind)
@@ -234,5 +235,5 @@ def _record_event(
     work: UnitOfWork, project: ProjectView, rule: IncidentRule, kind: EventKind
 ) -> None:
     shown = rule.model_dump(exclude={"name", "created_at", "updated_at"})
-    details = {"project": project.path, **shown, "responders": rule.responder_words}
+    details = {"project": project.path, **shown, "responders": rule.responder_descriptions}
     work.record_audit_event(kind, subject=rule.name, details=details)

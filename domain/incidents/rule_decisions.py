@@ -1,12 +1,12 @@
 """Decides which incidents firing alerts join, and which incidents they open.
 
-The caller looks up the current state, and stores the decisions. The module itself only reads the
+The caller looks up the current state, and stores the decisions. The module itself reads only the
 active rules from the database.
 
-As in GitLab, each alert opens its own incident, with two exceptions. If an open incident holds the
-fingerprint of an alert, the alert joins this incident. If a rule has opened STORM_SIZE incidents
-within STORM_TIME, further alerts join the rule's newest incident until that incident is closed.
-Therefore, the list of incidents stays readable during an alert storm.
+As in GitLab, each alert opens its own incident, with two exceptions. If the fingerprint of an alert
+belongs to an open incident, the alert joins this incident. If a rule has opened STORM_SIZE
+incidents within STORM_TIME, further alerts join the rule's newest incident until that incident is
+closed. Therefore, the list of incidents stays readable during an alert storm.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.core.types.base import get_column_values
-from domain.incidents.links import LinkedAlert
+from domain.incidents.alert_links import LinkedAlert
 from models import IncidentRule
 
 STORM_SIZE = 20
@@ -28,7 +28,7 @@ STORM_TIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveRule:
-    """An active rule that opens incidents."""
+    """An active rule for opening incidents, with its conditions and options."""
 
     id: int
     name: str
@@ -64,18 +64,18 @@ class FiringAlert:
     urgency: int
     #: True if a later report raised the severity.
     is_raised: bool = False
-    #: Id of the open incident that the alert is linked to, or None.
+    #: ID of the open incident that the alert is linked to, or None.
     incident_id: int | None
     #: First rule whose conditions the alert meets, or None.
     rule: ActiveRule | None
 
 
 @dataclass
-class RuleState:
+class RecentRuleIncidents:
     """The incidents that a rule has opened within STORM_TIME."""
 
     count: int = 0
-    #: Id of the newest incident if it is open, or an incident that will be opened.
+    #: ID of the newest incident if it is open, or an incident that will be opened.
     newest: "int | PlannedIncident | None" = None
 
 
@@ -107,19 +107,21 @@ class IncidentPlan:
     """The incidents to open, and the alerts that join existing incidents."""
 
     openings: list[PlannedIncident] = field(default_factory=list)
-    #: Alerts that join incidents, by incident id.
+    #: Alerts that join incidents, by incident ID.
     joinings: defaultdict[int, PlannedJoin] = field(
         default_factory=lambda: defaultdict(PlannedJoin)
     )
 
 
 def plan_incidents(
-    alerts: Sequence[FiringAlert], holders: Mapping[bytes, int], states: Mapping[int, RuleState]
+    alerts: Sequence[FiringAlert],
+    holders: Mapping[bytes, int],
+    states: Mapping[int, RecentRuleIncidents],
 ) -> IncidentPlan:
     """Plan the incidents for firing alerts, in order.
 
-    `holders` contains the open incident for each fingerprint. `states` contains the state of each
-    rule, by rule ID; the states are updated.
+    `holders` maps fingerprints to the IDs of open incidents. `states` maps rule IDs to the recent
+    incidents of the rules, and is updated.
     """
     planned = IncidentPlan()
     held: dict[bytes, int | PlannedIncident] = dict(holders)
@@ -143,7 +145,10 @@ def plan_incidents(
 
 
 def _open_or_join_incident(
-    incident_plan: IncidentPlan, firing_alert: FiringAlert, rule: ActiveRule, state: RuleState
+    incident_plan: IncidentPlan,
+    firing_alert: FiringAlert,
+    rule: ActiveRule,
+    state: RecentRuleIncidents,
 ) -> int | PlannedIncident:
     newest = state.newest
     if state.count < STORM_SIZE or newest is None:

@@ -20,7 +20,7 @@ MAX_ALERTS_PER_ENTRY = 20
 
 @dataclass(frozen=True, kw_only=True)
 class NewTimelineEntry:
-    """A timeline entry to store."""
+    """An entry to store in the timeline of an incident."""
 
     incident_id: int
     kind: EntryKind
@@ -30,7 +30,7 @@ class NewTimelineEntry:
 
 
 class TimelineEntry(Resource):
-    """A stored timeline entry."""
+    """A stored entry in the timeline of an incident, with its author and details."""
 
     id: int
     incident_id: int
@@ -50,12 +50,12 @@ class TimelineEntry(Resource):
 
     @property
     def page_key(self) -> str | None:
-        """Key of the page that the entry is about."""
+        """Key of the page that the entry describes, or None for other entries."""
         return self.details.get("page")
 
     @property
-    def asked_by(self) -> str:
-        """User or rule that requested the page, as a phrase."""
+    def requested_by(self) -> str:
+        """User or rule that requested the page, as a phrase such as `@alice`."""
         if self.details.get("rule"):
             return f"the rule “{self.details['rule']}”"
         return f"@{self.user_name}" if self.user_name else "the operator"
@@ -66,7 +66,7 @@ class TimelineEntry(Resource):
         return self.kind is EntryKind.NOTE
 
     @property
-    def is_by_itself(self) -> bool:
+    def is_automatic(self) -> bool:
         """True if the entry was caused by a rule or by the state of the alerts."""
         has_reason = bool(self.details.get("rule") or self.details.get("because"))
         return not self.user_name and (has_reason or self.kind is EntryKind.JOINED)
@@ -78,7 +78,7 @@ class TimelineEntry(Resource):
 
 
 def build_alert_details(numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the details of an entry about alerts."""
+    """Return the details of a timeline entry about alerts: their first numbers and their count."""
     return {"alerts": list(numbers[:MAX_ALERTS_PER_ENTRY]), "count": len(numbers)}
 
 
@@ -89,8 +89,11 @@ def add_timeline_entries(
     session: Session,
     now: datetime,
 ) -> None:
-    """Store entries. If `actor` is None, they are attributed to the service itself."""
-    rows = [_build_note_values(entry, actor, now) for entry in entries]
+    """Store timeline entries.
+
+    If `actor` is None, the entries are attributed to the service itself.
+    """
+    rows = [_build_acknowledgement_values(entry, actor, now) for entry in entries]
     if rows:
         session.execute(insert(IncidentNote), rows)
 
@@ -98,14 +101,17 @@ def add_timeline_entries(
 def add_timeline_entry(
     entry: NewTimelineEntry, *, actor: EventActor | None, session: Session, now: datetime
 ) -> IncidentNote:
-    """Store an entry, and return its row, which only modules of this package may use."""
-    row = IncidentNote(**_build_note_values(entry, actor, now))
+    """Store a timeline entry, and return its row.
+
+    Only modules of this package may use the row.
+    """
+    row = IncidentNote(**_build_acknowledgement_values(entry, actor, now))
     session.add(row)
-    session.flush()  # The flush assigns the id.
+    session.flush()  # The flush assigns the ID.
     return row
 
 
-def _build_note_values(
+def _build_acknowledgement_values(
     entry: NewTimelineEntry, actor: EventActor | None, now: datetime
 ) -> dict[str, Any]:
     return {
@@ -132,7 +138,7 @@ def list_timeline_entries(
 ) -> KeysetPage[TimelineEntry]:
     """Return a page of the timeline, newest first by default.
 
-    The page continues at the entry with the id `keyset_range.before`.
+    The page continues at the entry with the ID `keyset_range.before`.
     """
     wanted = select(IncidentNote).where(IncidentNote.incident_id == incident_id)
     if not shows_internal:
@@ -174,20 +180,20 @@ def _format_alerts(details: _Details) -> str:
     return f"{noun} {numbers}" + (f" and {left_out:,} more" if left_out > 0 else "")
 
 
-def _format_opened(details: _Details) -> str:
+def _format_opened_entry(details: _Details) -> str:
     by = f" by the rule “{details['rule']}”" if details.get("rule") else ""
     source = f" from {_format_alerts(details)}" if details.get("count") else ""
     return f"opened{by}{source}"
 
 
-def _format_joined(details: _Details) -> str:
+def _format_joined_entry(details: _Details) -> str:
     if details.get("rule"):
         rule = details["rule"]
         return f"added {_format_alerts(details)}, because the rule “{rule}” opened many incidents"
     return f"added {_format_alerts(details)}, received again"
 
 
-def _format_status(details: _Details) -> str:
+def _format_status_entry(details: _Details) -> str:
     new, old = details["new"], details["old"]
     verb = {"acknowledged": "acknowledged it", "resolved": "closed it"}.get(new, "reopened it")
     if new == "triggered" and old == "acknowledged":
@@ -199,7 +205,7 @@ def _format_status(details: _Details) -> str:
     return verb.replace(" it", f" it{what}")
 
 
-def _format_unpaged(details: _Details) -> str:
+def _format_unpaged_entry(details: _Details) -> str:
     head, tail = "did not page all responders of", ""
     if details["nobody"]:
         head, tail = "paged nobody for", ", and the escalations of its alerts continue"
@@ -207,12 +213,12 @@ def _format_unpaged(details: _Details) -> str:
 
 
 _FORMATTERS: Mapping[EntryKind, Callable[[_Details], str]] = {
-    EntryKind.OPENED: _format_opened,
-    EntryKind.JOINED: _format_joined,
+    EntryKind.OPENED: _format_opened_entry,
+    EntryKind.JOINED: _format_joined_entry,
     EntryKind.LINKED: lambda details: f"linked {_format_alerts(details)}",
     EntryKind.UNLINKED: lambda details: f"unlinked {_format_alerts(details)}",
-    EntryKind.STATUS: _format_status,
-    EntryKind.UNPAGED: _format_unpaged,
+    EntryKind.STATUS: _format_status_entry,
+    EntryKind.UNPAGED: _format_unpaged_entry,
     EntryKind.SEVERITY: lambda details: (
         f"changed the severity from {details['old']} to {details['new']}"
     ),

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.errors import InvalidError
 from domain.core.types.base import (
@@ -19,19 +19,19 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    describe_choices,
+    build_choices_schema,
     make_fields_optional,
     split_words,
 )
 from domain.core.types.pagination import KeysetQuery, OffsetQuery
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     MAX_TARGETS,
     AnyTarget,
     TargetKind,
     format_target,
     parse_target,
 )
-from domain.paging.escalations.types import EscalationTarget, GivenTarget
+from domain.paging.escalations.types import EscalationTarget, EscalationTargetBody
 
 MAX_INCIDENT_TITLE_LENGTH = 255
 MAX_INCIDENT_DESCRIPTION_LENGTH = 50_000
@@ -39,7 +39,7 @@ MAX_INCIDENT_COMMENT_LENGTH = 10_000
 #: Maximum number of alerts that a request can link.
 MAX_ALERTS_PER_LINK = 200
 _SEVERITIES = tuple(Severity)
-#: Urgency that corresponds to the severity critical.
+#: Urgency that corresponds to the `critical` severity.
 MAX_URGENCY = len(_SEVERITIES) - 1
 #: Maximum number of linked alerts that an incident lists. The count of an incident includes all
 #: linked alerts.
@@ -71,7 +71,7 @@ def convert_to_severity(urgency: int) -> Severity:
 
 
 class EntryKind(StrEnum):
-    """The kind of a timeline entry."""
+    """The kind of a timeline entry, such as a comment, a status change or an assignment."""
 
     #: Comment by a user.
     NOTE = "note"
@@ -103,7 +103,7 @@ class EntryKind(StrEnum):
 
 
 class EntryFilter(StrEnum):
-    """A filter for the entries in a timeline."""
+    """A filter for timeline entries: all entries, only comments, or only activity."""
 
     ALL = "all_notes"
     COMMENTS = "only_comments"
@@ -111,7 +111,7 @@ class EntryFilter(StrEnum):
 
 
 def validate_incident_title(text: str) -> str:
-    """Return a title as one line.
+    """Validate a title, and return it as one line.
 
     Raise InvalidError if the title is empty or too long.
     """
@@ -124,28 +124,28 @@ def validate_incident_title(text: str) -> str:
 
 
 def validate_incident_description(text: str) -> str:
-    """Return a description, which may be empty.
+    """Validate a description, and return it with normalized line breaks.
 
-    Raise InvalidError if the text is too long.
+    The description may be empty. Raise InvalidError if it is too long.
     """
-    return validate_lines(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
+    return validate_multiline_text(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
 
 
 def validate_comment(text: str) -> str:
-    """Return a comment.
+    """Validate the text of a comment, and return it with normalized line breaks.
 
     Raise InvalidError if the comment is empty or too long.
     """
-    note = validate_lines(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
+    note = validate_multiline_text(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
     if not note:
         raise InvalidError("Enter a comment.", field="body")
     return note
 
 
-def validate_lines(text: str, field: str, max_length: int) -> str:
-    """Return a multi-line text, which may be empty.
+def validate_multiline_text(text: str, field: str, max_length: int) -> str:
+    """Validate text that can have several lines, and return it with normalized line breaks.
 
-    Raise InvalidError if the text is too long.
+    The text may be empty. Raise InvalidError if it is too long.
     """
     lines = replace_unstorable_characters(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > max_length:
@@ -154,7 +154,7 @@ def validate_lines(text: str, field: str, max_length: int) -> str:
     return lines
 
 
-#: Text of a filter. Characters that no database can store are replaced, so they match nothing.
+#: Text of a filter. Characters that no database can store are replaced, as in stored incidents.
 _FilterText = Annotated[
     str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable_characters)
 ]
@@ -171,7 +171,7 @@ class IncidentQuery(KeysetQuery):
 
     status: Literal["open", "triggered", "acknowledged", "resolved", "all"] = Field(
         default="all",
-        description="Status of the incident. `open` stands for triggered or acknowledged.",
+        description="Status of the incident. `open` matches triggered and acknowledged incidents.",
     )
     severity: Severity | None = None
     assignee: _FilterText = Field(
@@ -213,7 +213,7 @@ class _IncidentFields(Body):
     ] = None
     assignee_ids: _UserIds | None = Field(
         default=None,
-        description="User ids of the assignees, instead of names. Empty or 0 for no assignees.",
+        description="User IDs of the assignees, instead of usernames. Empty or 0 for no assignees.",
     )
     close_when_resolved: Annotated[
         bool | None,
@@ -233,7 +233,10 @@ class _IncidentFields(Body):
 
 
 class NewIncident(_IncidentFields):
-    """A new incident. If it has alerts, omitted fields are derived from the first alert."""
+    """Request body for opening an incident.
+
+    If the incident has alerts, omitted fields are derived from the first alert.
+    """
 
     alerts: Annotated[
         Numbers,
@@ -255,19 +258,19 @@ class IncidentChange(_IncidentFields):
 class IncidentPerson(Resource):
     """A user who opened an incident, commented on it or is assigned to it."""
 
-    id: int | None = Field(description="User id. Null if the account was deleted.")
+    id: int | None = Field(description="User ID. Null if the account was deleted.")
     username: str
 
 
 class Incident(Resource):
-    """An incident."""
+    """An incident of a project, with its status, assignees and linked alerts."""
 
     id: int
     iid: int = Field(description="Number of the incident in the project.")
     project_id: int
     title: str
     description: str = Field(description="Description in Markdown.")
-    severity: Annotated[Severity, describe_choices(*Severity)]
+    severity: Annotated[Severity, build_choices_schema(*Severity)]
     status: IncidentStatus
     assignees: tuple[IncidentPerson, ...]
     alerts: tuple[int, ...] = Field(
@@ -276,7 +279,7 @@ class Incident(Resource):
     alerts_count: int
     close_when_resolved: bool
     quiet_alerts: bool = Field(description=_QUIET_ALERTS_DESCRIPTION)
-    rule_id: int | None = Field(description="Id of the rule that opened the incident.")
+    rule_id: int | None = Field(description="ID of the rule that opened the incident.")
     author: IncidentPerson | None = Field(
         description="User who opened the incident. Null if a rule or command opened it."
     )
@@ -288,7 +291,7 @@ class Incident(Resource):
 
     @property
     def is_open(self) -> bool:
-        """True if the incident is open."""
+        """True if the incident is triggered or acknowledged."""
         return self.status is not IncidentStatus.RESOLVED
 
 
@@ -333,12 +336,12 @@ class _NoteFields(Body):
 
     @property
     def is_internal(self) -> bool | None:
-        """Value of `internal` or of its alias `confidential`. None if both are omitted."""
+        """Value of `internal` or of its alias `confidential`, or None if both are omitted."""
         return self.confidential if self.internal is None else self.internal
 
 
 class NewIncidentNote(_NoteFields):
-    """A new comment on an incident."""
+    """Request body for adding a comment to an incident."""
 
     body: Text = Field(default="", description="Text of the comment in Markdown.")
 
@@ -374,7 +377,7 @@ class IncidentRuleQuery(OffsetQuery):
 
 
 class NewIncidentRule(ConditionsBody):
-    """A new rule. An alert that meets all of its conditions opens an incident."""
+    """Request body for creating a rule. An alert that meets all conditions opens an incident."""
 
     name: Text = Field(description=f"Name of 1 to {MAX_INCIDENT_RULE_NAME_LENGTH} characters.")
     close_when_resolved: Annotated[
@@ -398,7 +401,7 @@ class NewIncidentRule(ConditionsBody):
         Field(description="True if no pages are sent for open alerts of acknowledged incidents."),
     ] = False
     responders: Annotated[
-        tuple[GivenTarget | Text, ...],
+        tuple[EscalationTargetBody | Text, ...],
         Option("--responder"),
         Field(
             max_length=MAX_TARGETS,
@@ -412,7 +415,7 @@ class NewIncidentRule(ConditionsBody):
 
     @property
     def responder_targets(self) -> list[AnyTarget]:
-        """Responders as targets.
+        """The responders as parsed references to users and schedules.
 
         Raise InvalidError if a responder is not valid.
         """
@@ -434,7 +437,7 @@ class IncidentRuleChange(NewIncidentRule):
 
 
 class IncidentRule(ConditionsResource):
-    """A rule that opens incidents."""
+    """A rule that opens incidents for matching alerts, with its conditions and responders."""
 
     id: int
     name: str
@@ -454,6 +457,6 @@ class IncidentRule(ConditionsResource):
     updated_at: Time
 
     @property
-    def responder_words(self) -> list[str]:
-        """Responders of the rule as strings."""
+    def responder_descriptions(self) -> list[str]:
+        """Descriptions of the responders, such as `@alice` or `the people on call in Primary`."""
         return [format_target(TargetKind(each.type), each.name) for each in self.responders]

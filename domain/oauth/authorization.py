@@ -23,7 +23,7 @@ from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import (
-    Approval,
+    Approver,
     ConsentPrompt,
     build_consent_prompt,
     store_consent,
@@ -32,7 +32,7 @@ from domain.oauth.consent.pushed_requests import consume_pushed_request
 from domain.oauth.grants.authorization_code import DENIED_BY_USER, AuthorizationCodeGrant
 from domain.oauth.openid.id_tokens import InvalidHintError, parse_id_token_hint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     NOT_IN_ALLOWED_GROUPS,
     NOT_PUSHED,
     USER_OUTSIDE_GROUPS,
@@ -54,21 +54,21 @@ _SIGN_IN_PROMPTS = frozenset({"login", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
-    """Error for a needed sign-in that prompt=none forbids (OpenID Connect 3.1.2.6)."""
+    """Error for a prompt=none request that requires a sign-in (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
     description = "The user is not signed in, or did not sign in recently enough."
 
 
 class ConsentRequiredError(OAuth2Error):
-    """Error for a needed consent that prompt=none forbids (OpenID Connect 3.1.2.6)."""
+    """Error for a prompt=none request that requires consent (OpenID Connect 3.1.2.6)."""
 
     error = "consent_required"
     description = "The user has not granted all scopes that the application requests."
 
 
 class ConsentRequiredEachTimeError(ConsentRequiredError):
-    """Error for a public client, which needs consent each time (RFC 8252 section 8.6)."""
+    """Error for a public client, which requires consent each time (RFC 8252 section 8.6)."""
 
     description = (
         "Public applications require the consent of the user each time. Only confidential and "
@@ -77,7 +77,7 @@ class ConsentRequiredEachTimeError(ConsentRequiredError):
 
 
 class NotInAllowedGroupsError(AccessDeniedError):
-    """Error for a user who is in none of the groups that may use the application."""
+    """Error for a user who is not in any of the groups that may use the application."""
 
     reason = USER_OUTSIDE_GROUPS
 
@@ -88,7 +88,7 @@ _UNRECORDED_ERRORS = (LoginRequiredError, ConsentRequiredError)
 
 
 class AuthorizationStep(Enum):
-    """The next step of an authorization request."""
+    """The next step of an authorization request, such as a sign-in or the consent page."""
 
     SIGN_IN = "sign in"
     SIGN_IN_AGAIN = "sign in again"
@@ -97,7 +97,7 @@ class AuthorizationStep(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedRequest:
+class CheckedAuthorizationRequest:
     """A validated authorization request."""
 
     grant: AuthorizationCodeGrant
@@ -106,7 +106,7 @@ class CheckedRequest:
 
     @property
     def application_id(self) -> int:
-        """The id of the application that sent the request."""
+        """The ID of the application that sent the request."""
         return _get_application(self).id
 
     @property
@@ -127,7 +127,7 @@ class CheckedRequest:
             or self.request.get_parameter("max_age") is not None
         )
 
-    def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
+    def needs_new_sign_in(self, approval: Approver, now: datetime) -> bool:
         """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
         max_age = self.request.get_parameter("max_age")
         if self._has_signed_in_for_request(approval):
@@ -136,12 +136,12 @@ class CheckedRequest:
             return True
         return max_age is not None and (now - approval.auth_time).total_seconds() > int(max_age)
 
-    def requires_prompt(self, approval: Approval) -> bool:
+    def requires_prompt(self, approval: Approver) -> bool:
         """Return whether the client requires the consent page even for approved scopes."""
         done = _SIGN_IN_PROMPTS if self._has_signed_in_for_request(approval) else frozenset()
         return bool((self.prompts & _CONSENT_PROMPTS) - done)
 
-    def remove_ungrantable_scopes(self, approval: Approval) -> None:
+    def remove_ungrantable_scopes(self, approval: Approver) -> None:
         """Remove the requested scopes that the user cannot grant.
 
         Raise InvalidScopeError if no scope remains.
@@ -153,12 +153,12 @@ class CheckedRequest:
                 "The user has not granted the scope.", redirect_uri=self.redirect_uri
             )
 
-    def _has_signed_in_for_request(self, approval: Approval) -> bool:
+    def _has_signed_in_for_request(self, approval: Approver) -> bool:
         """Return whether the user has signed in since the client first sent the request.
 
-        Such a sign-in also counts as the choice of an account. Different hosts may have recorded
-        the sign-in and the request. Since their clocks may differ, a new sign-in may be recorded
-        as slightly older than the request.
+        Such a sign-in also satisfies `prompt=select_account`. Different hosts may have recorded the
+        sign-in and the request. Since their clocks may differ, a new sign-in may be recorded as
+        slightly older than the request.
         """
         first, pushed_at = self.request.first_asked, self.request.pushed_at
         if first is not None and approval.sign_in_id != first.sign_in_id:
@@ -166,7 +166,7 @@ class CheckedRequest:
         return pushed_at is not None and approval.auth_time >= pushed_at
 
 
-def _get_application(checked_request: CheckedRequest) -> Application:
+def _get_application(checked_request: CheckedAuthorizationRequest) -> Application:
     application: Application = checked_request.request.client.application
     return application
 
@@ -194,7 +194,7 @@ def record_rejected_request(
 
 def check_authorization_request(
     request: ProtocolRequest, server: AuthorizationServer
-) -> CheckedRequest:
+) -> CheckedAuthorizationRequest:
     """Return the validated authorization request.
 
     Raise OAuth2Error if the request is invalid. The error has a redirect_uri if the browser may be
@@ -204,7 +204,7 @@ def check_authorization_request(
     redirect_uri = grant.validate_authorization_request()
     if request.pushed is None and _is_push_required(grant.request.client, server):
         raise RejectedParameterError(_NOT_PUSHED_REJECTION, redirect_uri=redirect_uri)
-    return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
+    return CheckedAuthorizationRequest(grant=grant, request=request, redirect_uri=redirect_uri)
 
 
 def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
@@ -215,7 +215,7 @@ def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
 
 
 def get_consent_prompt(
-    checked_request: CheckedRequest, *, user_id: int, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
     """Return the new scopes and the approved scopes of a request, for the consent page."""
     return build_consent_prompt(
@@ -227,11 +227,15 @@ def get_consent_prompt(
 
 
 def find_next_step(
-    checked_request: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest,
+    approval: Approver | None,
+    *,
+    server: AuthorizationServer,
 ) -> AuthorizationStep:
-    """Return the next step; `approval` is the signed-in user, if any.
+    """Return the next step of an authorization request.
 
-    Raise LoginRequiredError or ConsentRequiredError if prompt=none forbids a page.
+    `approval` is the signed-in user, or None if no user is signed in. Raise LoginRequiredError or
+    ConsentRequiredError if prompt=none forbids a page.
     """
     is_silent = "none" in checked_request.prompts
     if approval is None:
@@ -260,7 +264,7 @@ def find_next_step(
 
 
 def _check_id_token_hint(
-    checked_request: CheckedRequest, user_id: int, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, user_id: int, server: AuthorizationServer
 ) -> None:
     """Check that id_token_hint identifies the signed-in user (OpenID Connect 3.1.2.1).
 
@@ -283,11 +287,11 @@ def _check_id_token_hint(
 
 
 def _check_group_membership(
-    checked_request: CheckedRequest, approval: Approval, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, approval: Approver, server: AuthorizationServer
 ) -> None:
     """Check that the user may use the application.
 
-    Raise access_denied if the user is in none of the allowed groups.
+    Raise access_denied if the user is not in any of the allowed groups.
     """
     groups = _get_application(checked_request).allowed_group_ids
     if not is_in_allowed_groups(groups, approval.user_id, server.context):
@@ -299,7 +303,7 @@ def _check_group_membership(
 def _check_interaction_allowed(
     step: AuthorizationStep,
     error: type[OAuth2Error],
-    checked_request: CheckedRequest,
+    checked_request: CheckedAuthorizationRequest,
     *,
     is_silent: bool,
 ) -> AuthorizationStep:
@@ -309,9 +313,9 @@ def _check_interaction_allowed(
 
 
 def accept_request(
-    checked_request: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, approval: Approver, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Store the consent of the user, and redirect the browser back with a code."""
+    """Store the user's consent, and redirect the browser to the client with a code."""
     context = server.context
     checked_request.remove_ungrantable_scopes(approval)
     _check_group_membership(checked_request, approval, server)
@@ -328,9 +332,9 @@ def accept_request(
 
 
 def deny_request(
-    checked_request: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest, approval: Approver, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Redirect the browser back with access_denied, since the user denied the request."""
+    """Redirect the browser to the client with access_denied, since the user denied the request."""
     consume_pushed_request(checked_request.request, server.context)
     _record_decision(EventKind.CONSENT_REFUSED, checked_request, approval, server)
     return _redirect_to_client(checked_request, None, server)
@@ -341,8 +345,8 @@ def repeat_recorded_decision(
 ) -> OAuthResponse | None:
     """Repeat the response to the first submission of a consent form.
 
-    Return None if there is nothing to repeat. This is the case if the code was redeemed, has
-    expired or was revoked, or if the first decision was different.
+    Return None if the first decision was different, or if the code was redeemed, was revoked or has
+    expired.
     """
     grant, context = server.get_authorization_grant(request), server.context
     try:
@@ -370,14 +374,14 @@ def repeat_recorded_decision(
         return None if is_yes else server.handle_error_response(request, denied)
     if first.user_id != user_id or first.is_over or first.code_digest is None:
         return None
-    location = grant.build_location(redirect_uri, codes[first.code_digest])
+    location = grant.build_code_redirect_url(redirect_uri, codes[first.code_digest])
     return OAuthResponse(status=302, headers=(("Location", location),))
 
 
 def _record_decision(
     kind: EventKind,
-    checked_request: CheckedRequest,
-    approval: Approval,
+    checked_request: CheckedAuthorizationRequest,
+    approval: Approver,
     server: AuthorizationServer,
 ) -> None:
     application = _get_application(checked_request)
@@ -390,17 +394,25 @@ def _record_decision(
 
 
 def finish_without_consent(
-    checked_request: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest,
+    approval: Approver | None,
+    *,
+    server: AuthorizationServer,
 ) -> OAuthResponse:
-    """Redirect the browser back with a code, without a consent page."""
+    """Redirect the browser to the client with a code, without a consent page."""
     consume_pushed_request(checked_request.request, server.context)
     return _redirect_to_client(checked_request, approval, server)
 
 
 def _redirect_to_client(
-    checked_request: CheckedRequest, approval: Approval | None, server: AuthorizationServer
+    checked_request: CheckedAuthorizationRequest,
+    approval: Approver | None,
+    server: AuthorizationServer,
 ) -> OAuthResponse:
-    """Redirect the browser back with a code after an approval, otherwise with access_denied."""
+    """Redirect the browser to the client.
+
+    The redirect contains a code if `approval` is given, and access_denied otherwise.
+    """
     response: OAuthResponse = server.create_authorization_response(
         checked_request.request, approval, checked_request.grant
     )

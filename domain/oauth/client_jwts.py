@@ -10,7 +10,7 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.core.database.rows import build_insert
+from domain.core.database.bulk_statements import build_insert
 from domain.core.keyring import Keyring
 from models import SeenProof
 
@@ -40,7 +40,7 @@ UNREADABLE_JWT_ERRORS = (
 
 
 class _JwsRegistry(JWSRegistry):
-    """JWS size limits for RSA keys of 8192 bits, which exceed joserfc's default limits."""
+    """JWS size limits that allow 8192-bit RSA keys, which exceed joserfc's default limits."""
 
     max_header_length = 2304
     max_payload_length = 4096
@@ -50,10 +50,10 @@ class _JwsRegistry(JWSRegistry):
 JWS_REGISTRY = _JwsRegistry(algorithms=CLIENT_JWT_ALGORITHMS, strict_check_header=False)
 
 
-def build_store_use_statement(
+def build_jwt_use_statement(
     text: str, until: datetime, dialect: str, *, keyring: Keyring
 ) -> Executable:
-    """Return the statement that stores a JWT as used.
+    """Return the statement that records a JWT as used.
 
     The statement returns a row only if the JWT is new. `text` identifies the JWT. The row is
     deleted after `until`, when the JWT has expired and is rejected in any case.

@@ -27,15 +27,15 @@ from domain.oauth.clients.credential_lookup import (
 )
 from domain.oauth.clients.secrets import is_recent_use, record_secret_use
 from domain.oauth.context import OAuthServer
-from domain.oauth.presented_tokens.dpop import (
+from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse, ProtocolRequest
+from domain.oauth.rejection_reasons import RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.token_authentication.dpop import (
     DpopProof,
     DpopTarget,
     InvalidProofError,
     check_dpop_proof,
     consume_dpop_proof,
 )
-from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import RejectedGrantError, Rejection, RejectionReason
 
 CheckedT = TypeVar("CheckedT")
 
@@ -51,11 +51,11 @@ class ClientRequest(Generic[CredentialT]):
     found: CredentialT | None
     #: Thumbprint of the key that the DPoP proof was signed with (RFC 7638, RFC 9449), or None.
     key_thumbprint: str | None
-    #: The result of `write_with_lookup`, or None if nothing was written.
+    #: The result of `get_lookup_with_write`, or None if nothing was written.
     written: Any = None
 
     def get_client(self) -> Client:
-        """Return the client.
+        """Return the authenticated client of the request.
 
         Raise invalid_client if the request has no client (RFC 6749 section 5.2).
         """
@@ -64,7 +64,7 @@ class ClientRequest(Generic[CredentialT]):
         return self.client
 
     def get_credential(self, unknown: Rejection) -> CredentialT:
-        """Return the credential that was found.
+        """Return the credential that the lookup found.
 
         Raise invalid_grant with the rejection `unknown` if the lookup found no credential.
         """
@@ -78,13 +78,14 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
 
     server: OAuthServer
     #: Lookup of the credential together with its client. None if `build_credential_lookup` chooses
-    #: it, or if requests have no credential.
+    #: the lookup, or if requests have no credential.
     LOOKUP: CredentialLookup[CredentialT] | None = None
     #: True if requests without a client are allowed when `is_client_optional` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
     #: Path that DPoP proofs must be made for; None if proofs are not used.
     PROOF_PATH: ClassVar[str | None] = None
-    #: True if clients registered for bound tokens must prove their key here (RFC 9449 section 5.2).
+    #: True if the endpoint issues tokens, so that clients registered for bound tokens must send a
+    #: DPoP proof (RFC 9449 section 5.2).
     ISSUES_TOKENS: ClassVar[bool] = False
     #: HTTP status of a successful response.
     STATUS: ClassVar[int] = 200
@@ -104,7 +105,9 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         if not (self.MAY_LACK_CLIENT and self.is_client_optional(request)):
             context = self.server.context
             write = (
-                self.write_with_lookup(request) if self._can_use_combined_lookup(request) else None
+                self.get_lookup_with_write(request)
+                if self._can_use_combined_lookup(request)
+                else None
             )
             authenticated = authenticate_client(request, context, lookup, write)
             client, found, written = authenticated
@@ -121,8 +124,8 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         )
         checked = self.validate_request(asked)
         if proof is not None:
-            # Proofs are stored late, so that requests without a valid client and credential store
-            # no proofs.
+            # Proofs are stored last, so that requests without a valid client and credential do not
+            # store proofs.
             consume_dpop_proof(proof, self.server.context)
         body = self.execute_request(asked, checked)
         if client is not None and self.RECORDS_USE:
@@ -138,12 +141,15 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     def build_credential_lookup(
         self, request: ProtocolRequest
     ) -> CredentialLookup[CredentialT] | None:
-        """Return the lookup for a request, if the lookup depends on the request."""
+        """Return the credential lookup for a request, or None if there is no credential to look up.
+
+        Subclasses override this method if the lookup depends on the request.
+        """
         del request
         return None
 
-    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return a lookup that writes what `execute_request` would write, or None.
+    def get_lookup_with_write(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return a lookup that also performs the write of `execute_request`, or None.
 
         The statement must not write for a request that `check_client_permission` or
         `validate_request` rejects.
@@ -161,7 +167,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
 
     @abstractmethod
     def validate_request(self, client_request: ClientRequest[CredentialT]) -> CheckedT:
-        """Check the request, and return the input of `execute_request`."""
+        """Check the request, and return the input for `execute_request`."""
 
     @abstractmethod
     def execute_request(
@@ -173,17 +179,20 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         """
 
     def _can_use_combined_lookup(self, request: ProtocolRequest) -> bool:
-        """Return whether the lookup may also write, which is only supported on Postgres.
+        """Return whether the lookup and the write can run as a single statement.
 
-        The write must not belong to an open transaction. Requests with a DPoP proof are excluded,
-        since the proof must be consumed before the write.
+        A single statement requires Postgres. It cannot be used in an open transaction, or for a
+        request with a DPoP proof, since the proof must be consumed before the write.
         """
         context = self.server.context
         is_alone = context.connection.dialect_name == "postgresql" and not context.has_begun()
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
-        """Return the DPoP proof or None; `handle_request` consumes the proof after all checks."""
+        """Return the DPoP proof of a request, or None.
+
+        `handle_request` consumes the proof after all checks.
+        """
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")
@@ -199,7 +208,10 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
 
 
 class ClientParameters(Body):
-    """Client credentials in the body; not needed with Basic authentication."""
+    """Client credentials in the body of a request.
+
+    The credentials are not needed with Basic authentication.
+    """
 
     client_id: str = ""
     client_secret: str = Field(
@@ -235,8 +247,8 @@ class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
     REASONS: ClassVar[Sequence[RejectionReason]] = ()
     #: Advice to developers whose credential is rejected.
     REMEDIES: ClassVar[Sequence[str]] = ()
-    #: Name and explanation of the grant in the forms where administrators allow it. A grant without
-    #: a name is available to every application.
+    #: Name and explanation of the grant in the forms in which administrators allow grants. A grant
+    #: without a name is available to every application.
     PERMISSION: ClassVar[str] = ""
     PERMISSION_HELP: ClassVar[str] = ""
     #: True if clients that register themselves may request the grant (RFC 7591 section 2).

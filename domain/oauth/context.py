@@ -13,11 +13,11 @@ from domain.accounts.sign_in.sessions import RequestSource
 from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
 from domain.core.database.statements import RunStatement, StatementConnection
 from domain.core.keyring import Keyring
-from domain.oauth.reasons import RejectionReason
+from domain.oauth.rejection_reasons import RejectionReason
 
 
 @dataclass(frozen=True, kw_only=True)
-class DevicePolicy:
+class DeviceGrantPolicy:
     """The policy for the device authorization grant (RFC 8628)."""
 
     is_offered: bool
@@ -32,7 +32,7 @@ class DevicePolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PasswordPolicy:
+class PasswordGrantPolicy:
     """The policy for the password grant (RFC 6749 section 4.3)."""
 
     is_offered: bool
@@ -42,7 +42,7 @@ class PasswordPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PushPolicy:
+class PushedRequestPolicy:
     """The policy for pushed authorization requests (RFC 9126)."""
 
     #: Time within which the browser must present the request for the first time.
@@ -62,7 +62,10 @@ class RegistrationPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthPolicy:
-    """The OAuth policy of the instance; lifetimes count from the time of issue."""
+    """The settings of the authorization server, such as lifetimes and policies for grants.
+
+    Lifetimes are counted from the time of issue.
+    """
 
     #: Base URL without a trailing slash; `iss` in RFC 9207 and `issuer` in RFC 8414.
     issuer: str
@@ -71,11 +74,12 @@ class OAuthPolicy:
     #: Lifetime of authorization codes, at most 10 minutes (RFC 6749 section 4.1.2).
     code_lifetime: timedelta
     require_https_redirect_uris: bool
-    #: Replay window, in which a repeated refresh request returns the same pair; zero disables it.
+    #: Replay window, in which a repeated refresh request returns the same token pair. Zero disables
+    #: the window.
     refresh_replay: timedelta
-    devices: DevicePolicy
-    passwords: PasswordPolicy
-    pushed_requests: PushPolicy
+    devices: DeviceGrantPolicy
+    passwords: PasswordGrantPolicy
+    pushed_requests: PushedRequestPolicy
     registration: RegistrationPolicy
     #: Networks of private addresses that requests to applications may reach.
     private_addresses: str = ""
@@ -83,7 +87,10 @@ class OAuthPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRejectedRequest:
-    """A rejected request that names a known application, which may not have sent it."""
+    """A rejected request that names a known application.
+
+    The application might not have sent the request itself.
+    """
 
     application_id: int
     #: The `grant_type`, even if unknown, or the name of the endpoint.
@@ -129,7 +136,7 @@ class OAuthContext:
 
     @property
     def run_write(self) -> RunStatement:
-        """The function that runs writes, in the session's transaction if it has begun."""
+        """The function that runs write statements, in the transaction if one has begun."""
         return self.session.execute if self.has_begun() else self.connection.execute_statement
 
     def record_event(

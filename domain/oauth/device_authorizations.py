@@ -3,12 +3,13 @@
 The states of a request are:
 
 - waiting
-- opened: one user has typed the code, and no other user can open it until the user signs out
+- opened: one user has typed the code, and no other user can open the request until the user signs
+  out
 - approved or denied
 - redeemed
 
-An approval also creates an authorization, as a code in the browser does. The user can therefore
-revoke the access even before the device has fetched its tokens.
+An approval also creates an authorization, as in the authorization code grant. The user can
+therefore revoke the access even before the device has fetched its tokens.
 """
 
 import unicodedata
@@ -21,9 +22,13 @@ from sqlalchemy import BigInteger, ColumnElement, Executable, Row, Select, bindp
 from sqlalchemy.sql.dml import ReturningInsert
 
 from domain.access.scopes import filter_grantable_scopes
-from domain.accounts.attempt_counters import AttemptLimit, claim_attempt, refund_attempt
+from domain.accounts.attempt_counters import AttemptLimit, consume_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.core.database.rows import asynchronous_commit, build_insert, update_rows
+from domain.core.database.bulk_statements import (
+    asynchronous_commit,
+    build_bulk_update,
+    build_insert,
+)
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.ip_addresses import get_client_network
 from domain.core.randomness import generate_random_hex, generate_random_letters
@@ -31,9 +36,9 @@ from domain.core.types.base import get_column_values
 from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.user_agents import describe_device
-from domain.oauth.consent.approvals import Approval
+from domain.oauth.consent.approvals import Approver
 from domain.oauth.context import OAuthContext
-from domain.oauth.reasons import NOT_IN_ALLOWED_GROUPS
+from domain.oauth.rejection_reasons import NOT_IN_ALLOWED_GROUPS
 from models import Application, Authorization, DeviceAuthorization
 
 #: Letters of user codes: no vowels, so that no words occur, and no ambiguous letters.
@@ -55,7 +60,7 @@ _STORED_COLUMNS = (
 
 
 def generate_user_code() -> str:
-    """Return a random user code."""
+    """Return a random user code of eight letters, without separators."""
     return generate_random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
 
 
@@ -67,7 +72,7 @@ def format_user_code(code: str) -> str:
 def parse_user_code(typed_code: str) -> str | None:
     """Return the code in a user's input, or None if it cannot be a code.
 
-    Case, spaces, dashes and the width of the letters are ignored.
+    Case, spaces and dashes are ignored, and full-width letters are accepted.
     """
     if len(typed_code) > MAX_TYPED_CODE_LENGTH:
         return None
@@ -102,11 +107,11 @@ class UnknownUserCodeError(InvalidError):
         super().__init__(reason, field="user_code")
 
 
-class OpenedByOtherUserError(InvalidError):
+class OpenedByAnotherUserError(InvalidError):
     """Error for a request that another user has opened and can release."""
 
     def __init__(self) -> None:
-        """Set the message, which suggests the other account or a new code."""
+        """Set the message, which suggests the other account or a new code as a solution."""
         super().__init__(
             "This code was opened with another account. Sign in with that account and select "
             "“Use another account”, or request a new code on the device.",
@@ -127,7 +132,7 @@ class AlreadyDecidedError(ConflictError):
 
 
 class DeviceDecision(Enum):
-    """The decision of a user on a device request."""
+    """A user's decision to approve or deny a device request."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -150,7 +155,7 @@ class NewDeviceCodes:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceRequest:
-    """A device request, as shown on the page."""
+    """A device request, as shown on the page where the user approves or denies it."""
 
     id: int
     application_id: int
@@ -170,10 +175,10 @@ class DeviceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class DisplayedDeviceRequest:
-    """The parts of a device request that the page showed and to which the decision applies."""
+    """The displayed parts of a device request, to which the user's decision applies."""
 
     id: int
-    #: User code. SQLite reuses ids, so a later request may have the same id but another code.
+    #: User code. SQLite reuses IDs, so a later request may have the same ID but another code.
     user_code: str
     #: Scopes that the page showed; the application may have lost some of them since then.
     scopes: tuple[str, ...]
@@ -206,9 +211,9 @@ def create_device_request(
     application_id: int, scopes: str, *, context: OAuthContext
 ) -> NewDeviceCodes:
     """Store a device request, and return its two codes (section 3.1)."""
-    store = _get_store_statement(context.connection.dialect_name)
+    store = _get_device_request_insert(context.connection.dialect_name)
     while True:
-        # If two devices are assigned the same code, the second device gets a new code.
+        # If two devices are assigned the same code, the second device is assigned a new code.
         new, values = build_device_request(scopes, context)
         if context.connection.execute_statement(
             store, {**values, "application_id": application_id}
@@ -217,16 +222,17 @@ def create_device_request(
 
 
 @cache
-def _get_store_statement(dialect_name: str) -> Executable:
-    return build_store_statement(dialect_name, bindparam("application_id", type_=BigInteger))
+def _get_device_request_insert(dialect_name: str) -> Executable:
+    return build_device_request_insert(dialect_name, bindparam("application_id", type_=BigInteger))
 
 
-def build_store_statement(
+def build_device_request_insert(
     dialect_name: str, application_id: ColumnElement[int]
 ) -> ReturningInsert[int]:
-    """Return the INSERT for a request; it returns a row unless the code is taken.
+    """Return the INSERT statement for a device request.
 
-    The commit does not wait for the disk. If a crash loses the row, the device code is unknown.
+    The statement returns a row unless the code is already in use. The commit does not wait for the
+    disk. If the row is lost in a crash, the device code is unknown.
     """
     columns = DeviceAuthorization.__table__.c
     others = (bindparam(name, type_=columns[name].type) for name in _STORED_COLUMNS)
@@ -239,24 +245,25 @@ def build_store_statement(
 def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request with a user code, and reserve it for this user (section 5.1).
 
-    Raise UnknownUserCodeError or OpenedByOtherUserError, or TooManyAttemptsError after too many
-    guesses. The caller must not roll back the transaction on these errors, since guesses count.
+    Raise UnknownUserCodeError or OpenedByAnotherUserError, or TooManyAttemptsError after too many
+    guesses. The caller must not roll back the transaction on these errors, since the guesses must
+    be counted.
     """
     code = parse_user_code(typed_code)
     if code is None:
         raise UnknownUserCodeError(_MALFORMED_CODE)
-    limits = _build_limits(user_id, context)
+    limits = _build_attempt_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
-        claim_attempt(limit, session=session, keyring=keyring, now=context.now)
+        consume_attempt(limit, session=session, keyring=keyring, now=context.now)
     digests = keyring.compute_digests(code)
     row = session.execute(
-        _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
+        _select_requests_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
     if row is None or not _is_request_open(row, context):
         raise UnknownUserCodeError(_explain_unusable_code(row, context))
     if row[0].user_id not in {None, user_id}:
-        raise OpenedByOtherUserError
+        raise OpenedByAnotherUserError
     for limit in limits:
         # Refund only this attempt: a user's own code must not reset earlier wrong guesses.
         refund_attempt(limit, session=session, keyring=keyring)
@@ -281,7 +288,7 @@ def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
     A user may have opened a code with the wrong account before signing out.
     """
     context.session.execute(
-        update_rows(DeviceAuthorization)
+        build_bulk_update(DeviceAuthorization)
         .where(
             DeviceAuthorization.user_id == user_id,
             DeviceAuthorization.approved_at.is_(None),
@@ -295,14 +302,14 @@ def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
 def decide_device_request(
     displayed_device_request: DisplayedDeviceRequest,
     decision: DeviceDecision,
-    approval: Approval,
+    approval: Approver,
     *,
     context: OAuthContext,
 ) -> str:
-    """Store a decision, and return the application's name; repeating the decision has no effect.
+    """Store the decision on a device request, and return the application's name.
 
-    An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
-    no longer open, or if another user has opened it.
+    Repeating the decision has no effect. An approval grants only scopes that the page showed. Raise
+    AlreadyDecidedError if the request is no longer open, or if another user has opened it.
     """
     digests = context.keyring.compute_digests(
         parse_user_code(displayed_device_request.user_code) or ""
@@ -310,8 +317,8 @@ def decide_device_request(
     is_it = (
         DeviceAuthorization.id == displayed_device_request.id
     ) & DeviceAuthorization.user_code_digest.in_(digests)
-    row = context.session.execute(_select_for_update().where(is_it)).first()
-    # The user id is None if the user has signed out in another browser, which releases the request.
+    row = context.session.execute(_select_requests_for_update().where(is_it)).first()
+    # The user ID is None if the user has signed out in another browser, which releases the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
         raise AlreadyDecidedError
     device, application = row
@@ -355,7 +362,7 @@ def _record_decision(
 
 
 def _store_approval(
-    device: DeviceAuthorization, scopes: str, approval: Approval, context: OAuthContext
+    device: DeviceAuthorization, scopes: str, approval: Approver, context: OAuthContext
 ) -> None:
     device.approved_at, device.auth_time = context.now, approval.auth_time
     context.session.add(
@@ -373,8 +380,8 @@ def _store_approval(
     )
 
 
-def _select_for_update() -> Select[DeviceAuthorization, Application]:
-    """Return the query for device requests with their applications, which locks the requests."""
+def _select_requests_for_update() -> Select[DeviceAuthorization, Application]:
+    """Return the query that locks device requests and selects them with their applications."""
     return (
         select(DeviceAuthorization, Application)
         .join(Application, Application.id == DeviceAuthorization.application_id)
@@ -408,7 +415,7 @@ def _build_view(device: DeviceAuthorization, scopes: str, user_code: str) -> Dev
     return DeviceRequest(**columns, user_code=user_code)
 
 
-def _build_limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
+def _build_attempt_limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
     policy = context.policy.devices
     client = get_client_network(context.source.address or "")
     subjects = (

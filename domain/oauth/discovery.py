@@ -7,7 +7,7 @@ from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import SUPPORTED_PROMPTS
 from domain.oauth.grants.registry import list_enabled_grants
 from domain.oauth.openid import id_tokens, userinfo
-from domain.oauth.openid.keys import SIGNING_ALGORITHM
+from domain.oauth.openid.signing_keys import SIGNING_ALGORITHM
 
 _CONFIDENTIAL_METHODS = [
     method.value for method in ClientAuthMethod if method is not ClientAuthMethod.NONE
@@ -20,7 +20,10 @@ _METHODS_BY_ENDPOINT = {
 
 
 def build_authorization_server_metadata(policy: OAuthPolicy) -> dict[str, object]:
-    """Return the metadata defined in RFC 8414 section 2; every URL begins with the issuer."""
+    """Return the metadata defined in RFC 8414 section 2.
+
+    Every URL begins with the issuer.
+    """
     issuer = policy.issuer
     device = {"device_authorization_endpoint": f"{issuer}/oauth/authorize_device"}
     registration = {"registration_endpoint": f"{issuer}/oauth/register"}

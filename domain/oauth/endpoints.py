@@ -1,7 +1,7 @@
 """Introspection (RFC 7662), revocation (RFC 7009) and RP-Initiated Logout (OpenID Connect).
 
-Applications use the introspection endpoint, and holders of a token use GET /oauth/token/info.
-Revoking either token of a pair revokes both.
+Applications use the introspection endpoint. Clients that only have an access token use GET
+/oauth/token/info. Revoking either token of a pair revokes both tokens.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ from domain.oauth.clients.credential_lookup import (
     REFRESH_TOKEN_LOOKUP,
     CredentialLookup,
 )
-from domain.oauth.clients.found_rows import TokenPairRow
-from domain.oauth.clients.redirect_uris import add_parameters, is_redirect_uri_registered
+from domain.oauth.clients.credential_rows import TokenPairRow
+from domain.oauth.clients.redirect_uris import add_query_parameters, is_redirect_uri_registered
 from domain.oauth.context import NamedApplication
 from domain.oauth.grants.registry import SINGLE_VALUE_PARAMETERS
 from domain.oauth.openid.backchannel_logout import compute_session_ids
@@ -41,8 +41,8 @@ from domain.oauth.openid.id_tokens import (
     get_subject,
     parse_id_token_hint,
 )
-from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
+from domain.oauth.token_authentication.bearer import Bearer
 from domain.oauth.tokens import get_token_type, revoke_authorization, revoke_token_pair
 from models import AccessToken, Application, Authorization
 
@@ -53,7 +53,7 @@ INACTIVE_TOKEN = {"active": False}
 class IntrospectionEndpoint(
     ClientEndpoint[TokenPairRow, TokenPairRow | None], AuthlibIntrospectionEndpoint
 ):
-    """The endpoint POST /oauth/introspect."""
+    """The POST /oauth/introspect endpoint."""
 
     #: False, since resource servers introspect a token for each request that they receive.
     RECORDS_USE = False
@@ -61,7 +61,7 @@ class IntrospectionEndpoint(
     def build_credential_lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
         """Return the lookup for an access or refresh token.
 
-        The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
+        The type is clear from the token's prefix, so `token_type_hint` (section 2.1) is ignored.
         """
         return REFRESH_TOKEN_LOOKUP if _is_refresh_token(request) else ACCESS_TOKEN_LOOKUP
 
@@ -137,10 +137,11 @@ def _to_epoch_seconds(moment: datetime) -> int:
 
 
 def build_token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
-    """Return the token info object; `expires_in` is the remaining lifetime in seconds.
+    """Return the response body of GET /oauth/token/info.
 
-    A personal, project or group access token has no application, and may have no expiry. `scopes`
-    and `expires_in_seconds` are deprecated names that older clients still use.
+    `expires_in` is the remaining lifetime in seconds. A personal, project or group access token has
+    no application, and may have no expiry. `scopes` and `expires_in_seconds` are deprecated names
+    that older clients still use.
     """
     left = bearer.get_seconds_left(now)
     return {
@@ -155,7 +156,7 @@ def build_token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
 
 
 class LogoutStep(Enum):
-    """The next step of a logout request."""
+    """The next step of a logout request, such as a confirmation page or a redirect."""
 
     SIGN_OUT = "sign out"
     ASK = "ask"
@@ -167,7 +168,7 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: Id of the user in the id_token_hint; None if the request has no hint.
+    #: ID of the user in the id_token_hint; None if the request has no hint.
     user_id: int | None
     application_name: str | None
     #: Registered redirect URI from the request; None if the request has no redirect URI.
@@ -177,7 +178,7 @@ class LogoutRequest:
     is_trusted: bool = False
     #: client_id of the application; None if the request names no application.
     application_uid: str | None = None
-    #: Session id (`sid`) in the id_token_hint; None if the hint has no session id.
+    #: Session ID (`sid`) in the id_token_hint; None if the hint has no session ID.
     sid: str | None = None
 
 
@@ -239,7 +240,7 @@ def _check_post_logout_uri(uri: str | None, application: Application | None) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserSession:
-    """The sign-in of a browser."""
+    """The signed-in user of a browser, and the ID of the sign-in."""
 
     user_id: int
     sign_in_id: int
@@ -252,27 +253,32 @@ def find_next_logout_step(
     session: Session,
     keyring: Keyring,
 ) -> LogoutStep:
-    """Return the next step of a logout; `browser` is the browser's sign-in, if any.
+    """Return the next step of a logout.
 
-    Only a hint that was issued for this sign-in signs the user out without confirmation (section
-    2). Any page could redirect the browser here, and every application has ID tokens of its users.
-    For the same reason there is no redirect without a hint or a click. If no user is signed in, a
-    hint proves nothing about this browser, so only trusted applications are redirected to.
+    `browser` is the browser's sign-in, or None if no user is signed in.
+
+    The user is signed out without confirmation only if the `id_token_hint` was issued for this
+    sign-in (section 2). Other hints are not sufficient: any page could redirect the browser here,
+    and every application has ID tokens of its users. For the same reason, the browser is redirected
+    back only with a hint or after a click.
+
+    If no user is signed in, a hint proves nothing about this browser, so the browser is redirected
+    only to trusted applications.
     """
     if browser is not None:
-        is_own = _is_hint_of_session(logout_request, browser, session=session, keyring=keyring)
+        is_own = _is_hint_for_session(logout_request, browser, session=session, keyring=keyring)
         return LogoutStep.SIGN_OUT if is_own else LogoutStep.ASK
     is_hinted = logout_request.user_id is not None and logout_request.redirect_uri is not None
     return LogoutStep.REDIRECT if is_hinted and logout_request.is_trusted else LogoutStep.SHOW_DONE
 
 
-def _is_hint_of_session(
+def _is_hint_for_session(
     logout_request: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
-    """Return whether the hint was issued for this sign-in, and the user has not revoked the access.
+    """Return whether the hint was issued for this sign-in and the access was not revoked.
 
-    A user's revocation clears the session id of the grant. An application that revokes its own
-    tokens keeps the session id, and can still sign the user out.
+    A user who revokes the application's access clears the session ID of the grant. An application
+    that revokes its own tokens keeps the session ID, and can still sign the user out.
     """
     if (
         logout_request.sid is None
@@ -298,10 +304,13 @@ def _is_hint_of_session(
 
 
 def build_return_url(logout_request: LogoutRequest) -> str | None:
-    """Return the URL to redirect to, with the state of the request (section 3)."""
+    """Return the URL to redirect to, with the state of the request (section 3).
+
+    Return None if the request has no redirect URI.
+    """
     if logout_request.redirect_uri is None or logout_request.state is None:
         return logout_request.redirect_uri
-    return add_parameters(logout_request.redirect_uri, [("state", logout_request.state)])
+    return add_query_parameters(logout_request.redirect_uri, [("state", logout_request.state)])
 
 
 def build_redirect(location: str) -> OAuthResponse:
@@ -310,7 +319,10 @@ def build_redirect(location: str) -> OAuthResponse:
 
 
 class ForeignTokenError(OAuth2Error):
-    """Error for a token that belongs to another client; the token stays valid."""
+    """Error for a token that belongs to another client.
+
+    The token stays valid.
+    """
 
     error = "unauthorized_client"
     description = "You are not authorized to revoke this token."
@@ -318,14 +330,15 @@ class ForeignTokenError(OAuth2Error):
 
 
 class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevocationEndpoint):
-    """The endpoint POST /oauth/revoke."""
+    """The POST /oauth/revoke endpoint."""
 
-    #: False, since the token rows are locked already, and deletions lock the application first.
+    #: False to prevent deadlocks: revocations lock the token rows first, but deletions lock the
+    #: application first.
     RECORDS_USE = False
     MAY_LACK_CLIENT = True
 
     def is_client_optional(self, request: ProtocolRequest) -> bool:
-        """Return whether the token was issued for a password and has no client.
+        """Return whether the token was issued with the password grant and has no client.
 
         The holder of such a token may revoke it. For other tokens, a request without a client
         reveals nothing.
@@ -349,7 +362,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     def execute_request(
         self, client_request: ClientRequest[None], checked_input: AccessToken | None
     ) -> Mapping[str, object]:
-        """Revoke the pair of the token, unless the token is unknown."""
+        """Revoke the pair that contains the token, unless the token is unknown."""
         if checked_input is not None:
             self._revoke_pair(
                 checked_input, client_request.client.application if client_request.client else None
@@ -357,7 +370,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return {}
 
     def _find_token(self, text: str) -> AccessToken | None:
-        """Return the access or refresh token, without using the hint (section 2.1)."""
+        """Return the access or refresh token, regardless of `token_type_hint` (section 2.1)."""
         keyring = self.server.context.keyring
         return self.server.context.session.scalar(
             select(AccessToken).where(

@@ -6,7 +6,7 @@ import re
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     RejectedGrantError,
     RejectedParameterError,
     Rejection,
@@ -82,7 +82,7 @@ PKCE_REJECTIONS = (
 def check_challenge(challenge: str | None, method: str | None, *, is_required: bool) -> None:
     """Reject a missing, plain or malformed challenge (section 4.4.1).
 
-    Raise invalid_request in these cases.
+    Raise invalid_request if the challenge is rejected.
     """
     if challenge is None:
         if is_required or method is not None:
@@ -95,7 +95,7 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
 
 
 def check_verifier(verifier: str | None, challenge: str | None) -> None:
-    """Check that the verifier proves the challenge (section 4.6).
+    """Check that the verifier matches the challenge (section 4.6).
 
     Raise invalid_request for a missing verifier, and invalid_grant for a wrong verifier. A verifier
     without a challenge is also rejected, since an attacker may have removed the challenge (RFC 9700
@@ -115,7 +115,7 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
 
 
 def compute_challenge(verifier: str) -> str | None:
-    """Return the challenge that a verifier proves, or None if the verifier is malformed."""
+    """Return the challenge for a verifier, or None if the verifier is malformed."""
     if not re.fullmatch(VERIFIER_PATTERN, verifier):
         return None
     challenge: str = create_s256_code_challenge(verifier)

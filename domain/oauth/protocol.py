@@ -16,7 +16,7 @@ OAUTH_NO_STORE_HEADERS = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthResponse:
-    """An HTTP response: JSON if the body is a mapping, empty otherwise."""
+    """An HTTP response whose body is either a JSON object or empty."""
 
     status: int
     body: Mapping[str, object] | str = ""
@@ -27,10 +27,13 @@ _IN_BODY_ADVICE = " Send all parameters in the body. Parameters in the URL are i
 
 
 class RequestParameters(OAuth2Payload):
-    """The parameters of a query or form."""
+    """Request parameters from a query string or a form."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        """Store all values of each name; an empty value counts as absent (section 3.1)."""
+        """Store all values of each parameter.
+
+        An empty value counts as absent (section 3.1).
+        """
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
         #: First value of each name.
         self.first = {name: texts[0] for name, texts in self._lists.items() if texts}
@@ -39,7 +42,7 @@ class RequestParameters(OAuth2Payload):
 
     @property
     def data(self) -> dict[str, str]:
-        """The first value of each name, under the name that Authlib expects."""
+        """The first value of each parameter. Authlib expects this property name."""
         return self.first
 
     @property
@@ -49,18 +52,18 @@ class RequestParameters(OAuth2Payload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PushedReference:
-    """The pushed request that the parameters come from (RFC 9126)."""
+class PushedRequestReference:
+    """The ID of the pushed authorization request that contained the parameters (RFC 9126)."""
 
     id: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstPresentation:
-    """The time when the browser first presented a request, and the sign-in at that time."""
+    """The time when a browser first presented a request, and the sign-in that was active then."""
 
     at: datetime
-    #: Id of the sign-in, or None if the browser was not signed in.
+    #: ID of the sign-in, or None if the browser was not signed in.
     sign_in_id: int | None
 
 
@@ -81,8 +84,9 @@ class ProtocolRequest(OAuth2Request):
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
         self.payload = RequestParameters(parameters)
         #: The pushed request, or None if the browser sent the parameters itself.
-        self.pushed: PushedReference | None = None
-        #: Time when the application pushed the request; a later sign-in was made for this request.
+        self.pushed: PushedRequestReference | None = None
+        #: Time when the application pushed the request. A later sign-in counts as a sign-in for
+        #: this request.
         self.pushed_at: datetime | None = None
         #: First presentation of the request; None unless the request has led to a sign-in.
         self.first_asked: FirstPresentation | None = None
@@ -90,18 +94,18 @@ class ProtocolRequest(OAuth2Request):
         self.decision: str | None = None
         #: True if the URL of a POST has a query, whose parameters are ignored.
         self.has_query = False
-        #: Id of the application that the client credentials name, even if the credentials are
+        #: ID of the application that the client credentials name, even if the credentials are
         #: wrong; None if the application is unknown.
         self.named_application_id: int | None = None
 
     @property
     def args(self) -> dict[str, str]:
-        """The parameters of a query, under the name that Authlib expects."""
+        """The query parameters. Authlib expects this property name."""
         return self.payload.data
 
     @property
     def form(self) -> dict[str, str]:
-        """The parameters of a form, under the name that Authlib expects."""
+        """The form parameters. Authlib expects this property name."""
         return self.payload.data
 
     def get_parameter(self, name: str) -> str | None:

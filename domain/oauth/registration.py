@@ -27,12 +27,12 @@ from domain.oauth.clients import applications
 from domain.oauth.clients.applications import check_application_details, check_logout_uri_address
 from domain.oauth.clients.authentication import ClientAuthMethod
 from domain.oauth.clients.redirect_uris import MAX_REDIRECT_URI_LENGTH
-from domain.oauth.clients.secrets import is_secret_live, renew_secret
+from domain.oauth.clients.secrets import build_live_secret_condition, renew_secret
 from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.context import OAuthContext
 from domain.oauth.grants.registry import list_registrable_grant_types
-from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejection
 from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse
+from domain.oauth.token_authentication.bearer import InvalidTokenError, TokenRejectionReason
 from models import Application, ApplicationSecret, User
 
 #: Scopes of a client that requests no scopes; they are sufficient for sign-in.
@@ -75,17 +75,17 @@ _OWNER_SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ClientMetadata:
-    """The requested metadata of a client."""
+    """The validated metadata of a client."""
 
     details: ApplicationDetails
-    #: Metadata members that are stored together in the column `client_metadata`.
+    #: Metadata members that are stored together in the `client_metadata` column.
     own_words: Mapping[str, object]
 
 
 def parse_client_metadata(
     body: Mapping[str, object], *, offered: Sequence[str], require_https: bool
 ) -> ClientMetadata:
-    """Return the checked metadata of a client.
+    """Validate and return the metadata of a client.
 
     Raise one of the errors in section 3.2.2 if the metadata is invalid. `offered` lists the grant
     types that clients can register for.
@@ -96,7 +96,9 @@ def parse_client_metadata(
         # null is equivalent to an omitted member (RFC 7592 section 2.2).
         if body.get(name) is not None
     }
-    method = _parse_method(said.get("token_endpoint_auth_method", ClientAuthMethod.BASIC.value))
+    method = _parse_auth_method(
+        said.get("token_endpoint_auth_method", ClientAuthMethod.BASIC.value)
+    )
     grant_types = _select_grant_types(said.get("grant_types"), offered)
     own_words = {
         **{name: said[name] for name in _STORED_UNCHANGED if name in said},
@@ -124,7 +126,11 @@ def parse_client_metadata(
 
 
 def _check_application_rules(details: ApplicationDetails, *, require_https: bool) -> None:
-    """Check the rules that apply to every application."""
+    """Check a client's details against the rules for all applications.
+
+    Raise invalid_redirect_uri or invalid_client_metadata if a rule is violated, or if the client
+    requests the ADMIN_MODE scope.
+    """
     try:
         scopes = check_application_details(details, require_https=require_https)
     except InvalidError as error:
@@ -137,12 +143,12 @@ def _check_application_rules(details: ApplicationDetails, *, require_https: bool
 
 
 def _convert_to_ascii(sentence: str) -> str:
-    """Return the sentence in the characters that RFC 6749 permits in error descriptions."""
+    """Replace characters that RFC 6749 does not permit in error descriptions."""
     plain = sentence.replace('"', "'")
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in plain)
 
 
-def _parse_method(text: str) -> ClientAuthMethod:
+def _parse_auth_method(text: str) -> ClientAuthMethod:
     try:
         return ClientAuthMethod(text)
     except ValueError:
@@ -155,7 +161,8 @@ def _parse_method(text: str) -> ClientAuthMethod:
 def _select_grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
     """Return the requested grant types that the server supports.
 
-    The server may omit unsupported types (section 2): the response lists the registered types.
+    Unsupported types are omitted, since the response lists the registered types (section 2). Raise
+    invalid_client_metadata if only refresh_token remains.
     """
     wanted = set(asked or ["authorization_code"]) | {"refresh_token"}
     found = [name for name in offered if name in wanted]
@@ -232,7 +239,7 @@ _PARSERS: Mapping[str, Callable[[str, object], Any]] = {
     "software_id": _parse_text,
     "software_version": _parse_text,
     "jwks": _parse_jwks,
-    # Back-Channel Logout section 2.2: every logout token of this server contains a session id.
+    # Back-Channel Logout section 2.2: every logout token of this server contains a session ID.
     "backchannel_logout_uri": _parse_https_url,
     "backchannel_logout_session_required": _parse_bool,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
@@ -246,7 +253,7 @@ def register_client(
 ) -> OAuthResponse:
     """Register a client, and return the client information response (RFC 7591 section 3.2.1).
 
-    `registrar_id` is the id of the user whose token was sent. If it is None, no token was sent, and
+    `registrar_id` is the ID of the user whose token was sent. If it is None, no token was sent, and
     the client becomes instance-wide.
     """
     wanted = _parse_body(body, context)
@@ -281,7 +288,7 @@ def _parse_body(body: Mapping[str, object], context: OAuthContext) -> ClientMeta
 
 
 def _get_instance_owner_id(context: OAuthContext) -> int:
-    """Return the id of the first administrator, who owns clients that registered without a token.
+    """Return the ID of the first administrator, who owns clients that registered without a token.
 
     Raise ForbiddenError if the instance has no active administrator.
     """
@@ -309,13 +316,13 @@ def get_registration(
     Raise InvalidTokenError if the token is invalid or the client was deleted.
     """
     if token is None:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     digests = context.keyring.compute_digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )
     if application is None or application.uid != uid:
-        raise InvalidTokenError(TokenRejection.UNKNOWN)
+        raise InvalidTokenError(TokenRejectionReason.UNKNOWN)
     if application.registration_digest != digests[0]:  # The hash was made with an older key.
         application.registration_digest, application.keyed_at = digests[0], context.now
     return PresentedRegistration(application_id=application.id, token=token)
@@ -339,7 +346,7 @@ def change_registration(
 ) -> OAuthResponse:
     """Replace the metadata of a client (RFC 7592 section 2.2).
 
-    Settings that are not client metadata stay as the owner set them.
+    Settings of the owner that are not client metadata do not change.
     """
     application = _get_application(registration, context)
     _check_client_identity(application, body, context)
@@ -363,7 +370,10 @@ def change_registration(
 
 
 def _has_client_secret(application: Application) -> bool:
-    """Return whether the client knows its secret; clients that use keys never receive a secret."""
+    """Return whether the client has received a secret.
+
+    Clients that use keys never receive a secret.
+    """
     method = (application.client_metadata or {}).get("token_endpoint_auth_method")
     return application.confidential and method != ClientAuthMethod.PRIVATE_KEY
 
@@ -389,10 +399,11 @@ def _check_client_identity(
 def _is_client_secret(application: Application, secret: object, context: OAuthContext) -> bool:
     digests = context.session.scalars(
         select(ApplicationSecret.digest).where(
-            ApplicationSecret.application_id == application.id, is_secret_live(context.now)
+            ApplicationSecret.application_id == application.id,
+            build_live_secret_condition(context.now),
         )
     ).all()
-    return isinstance(secret, str) and context.keyring.matches_digests(secret, digests)
+    return isinstance(secret, str) and context.keyring.matches_any_digest(secret, digests)
 
 
 def delete_registration(
@@ -439,7 +450,7 @@ def _build_response(
 
 
 def _describe_metadata(application: Application) -> dict[str, object]:
-    """Return all current metadata, whether changed by the client or on a page."""
+    """Return the current metadata, including changes that were made on web pages."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != ClientAuthMethod.NONE
     if has_secret != application.confidential:  # The owner has changed the client type on a page.

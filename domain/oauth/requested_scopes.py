@@ -27,7 +27,7 @@ def parse_known_scopes(text: str) -> tuple[str, ...]:
 def parse_allowed_scopes(text: str, client: Client) -> str:
     """Return the requested scopes, which the application must be registered for.
 
-    Raise invalid_scope with the names of the other scopes.
+    Raise invalid_scope with the names of scopes that the application is not registered for.
     """
     scopes = parse_known_scopes(text)
     allowed = client.get_allowed_scope(text).split()
@@ -38,7 +38,7 @@ def parse_allowed_scopes(text: str, client: Client) -> str:
 def check_scopes_allowed(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
     """Check that all requested scopes are allowed.
 
-    Raise invalid_scope with the sentence and the names of the other scopes.
+    Raise invalid_scope with the sentence and the names of the scopes that are not allowed.
     """
     known = set(allowed)
     refused = [name for name in asked if name not in known]

@@ -1,4 +1,4 @@
-"""The authorization server: Authlib's server with custom storage, phases and error responses."""
+"""The authorization server: Authlib's server with custom storage and error responses."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from authlib.oauth2.rfc6749 import (
 from domain.oauth.client_requests import ClientEndpoint, TokenGrant
 from domain.oauth.clients.applications import find_application_row
 from domain.oauth.clients.authentication import find_named_application_id
-from domain.oauth.clients.redirect_uris import add_parameters, redact_redirect_uri
+from domain.oauth.clients.redirect_uris import add_query_parameters, redact_redirect_uri
 from domain.oauth.consent.pushed_requests import PushedAuthorizationEndpoint
 from domain.oauth.context import NewRejectedRequest, OAuthContext
 from domain.oauth.endpoints import IntrospectionEndpoint, RevocationEndpoint
@@ -27,7 +27,7 @@ from domain.oauth.grants.authorization_code import (
 from domain.oauth.grants.device_code import DeviceAuthorizationEndpoint
 from domain.oauth.grants.registry import GRANTS_BY_TYPE, SINGLE_VALUE_PARAMETERS
 from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import OTHER_REASON, REASONS_BY_ERROR
+from domain.oauth.rejection_reasons import OTHER_REASON, REASONS_BY_ERROR
 
 #: Client endpoints other than the token endpoint, by their names in Authlib and RFC 9126.
 CLIENT_ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
@@ -83,7 +83,7 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
-        """Respond to a request to one of the endpoints.
+        """Respond to a request to the endpoint with the given name.
 
         Errors are returned as responses too, so that the transaction is committed.
         """
@@ -94,24 +94,29 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def _record_rejection(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
-        """Record a rejected request that names a known application, except for ordinary polls."""
+        """Record a rejected request that names a known application.
+
+        Errors that a device receives while it polls for the user's decision are not recorded.
+        """
         if isinstance(error, UnknownGrantTypeError):
             request.named_application_id = find_named_application_id(request, self.context)
         if error.error not in _UNRECORDED_ERROR_CODES:
             address = self.context.source.address
-            self._record_for_owner(request.named_application_id, error, name, address)
+            self._record_rejection_for_owner(request.named_application_id, error, name, address)
 
     def record_rejected_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
         """Record a rejected authorization request that names a known application.
 
-        The IP address is omitted, since the browser may be any visitor's.
+        The IP address is omitted, since the request may come from any visitor's browser.
         """
         uid = request.get_parameter("client_id") or ""
         is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated
         found = find_application_row(uid, session=self.context.session) if is_named else None
-        self._record_for_owner(found.id if found else None, error, AUTHORIZATION_REQUEST, None)
+        self._record_rejection_for_owner(
+            found.id if found else None, error, AUTHORIZATION_REQUEST, None
+        )
 
-    def _record_for_owner(
+    def _record_rejection_for_owner(
         self, application_id: int | None, error: OAuth2Error, name: str, address: str | None
     ) -> None:
         if application_id is None:
@@ -141,11 +146,11 @@ class AuthorizationServer(AuthlibServer):
     def handle_response(
         self, status: int, body: Mapping[str, object] | str, headers: Iterable[tuple[str, str]]
     ) -> OAuthResponse:
-        """Return a response with Authlib's status, body and headers."""
+        """Return Authlib's status, body and headers as an `OAuthResponse`."""
         return OAuthResponse(status=status, body=body, headers=tuple(headers))
 
     def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> OAuthResponse:
-        """Return an error to the redirect URI if there is a redirect URI, or else as JSON.
+        """Return an error as a redirect if there is a redirect URI, and as JSON otherwise.
 
         Implements RFC 6749 sections 4.1.2.1 and 5.2, and `iss` of RFC 9207.
         """
@@ -155,7 +160,7 @@ class AuthorizationServer(AuthlibServer):
             if state is not None and not any(name == "state" for name, _ in parameters):
                 parameters.append(("state", state))
             parameters += build_issuer_parameter(request.client.application, self.context.policy)
-            location = add_parameters(error.redirect_uri, parameters)
+            location = add_query_parameters(error.redirect_uri, parameters)
             return OAuthResponse(status=302, headers=(("Location", location),))
         status, body, headers = error()
         body.pop("state", None)
@@ -170,7 +175,7 @@ _GRANT_ALTERNATIVES = {
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """Error for an unknown grant type, which the message omits, since it may have any length."""
+    """Error for an unknown grant type. The message omits the type, which may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."

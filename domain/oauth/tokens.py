@@ -1,8 +1,8 @@
 """Issues, redeems and revokes pairs of access and refresh tokens.
 
-If a client repeats a refresh request within a short time (the replay window), it gets the same new
-pair. Only hashes are stored, so the pair cannot be looked up. Instead, it is derived from the
-instance's secret key and the refresh token.
+If a client repeats a refresh request within a short time (the replay window), the client receives
+the same new pair. Only hashes are stored, so the pair cannot be looked up. Instead, the pair is
+derived from the instance's secret key and the refresh token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.keyring import CredentialType
 from domain.core.randomness import generate_credential
 from domain.oauth.clients.authentication import Client
@@ -38,20 +38,20 @@ from domain.oauth.clients.credential_lookup import (
     build_lookup_with_write,
     select_single_value,
 )
-from domain.oauth.clients.found_rows import ClientRow, GrantRow
+from domain.oauth.clients.credential_rows import ClientRow, GrantRow
 from domain.oauth.context import OAuthContext
 from domain.oauth.openid.id_tokens import GrantAuthentication, IdTokenAudience, create_id_token
 from domain.oauth.openid.userinfo import build_id_token_claims
-from domain.oauth.personal_tokens.made_by_applications import revoke_created_tokens
+from domain.oauth.personal_tokens.application_created_tokens import revoke_created_tokens
 from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The grant for which a new token pair is issued."""
+    """The user, the application and the scopes for which a token pair is issued."""
 
     user_id: int
-    #: Row id of the application; None for a password grant without a client.
+    #: Row ID of the application; None for a password grant without a client.
     application_id: int | None
     #: client_id of the application; None for a password grant without a client.
     application_uid: str | None
@@ -67,7 +67,7 @@ class Grant:
     keeps_admin_mode: bool = False
     #: True if the pair is the result of a token exchange.
     is_exchanged: bool = False
-    #: Lifetime of the access token, or None for the lifetime of the policy.
+    #: Lifetime of the access token, or None for the lifetime in the policy.
     lifetime: timedelta | None = None
 
 
@@ -87,7 +87,7 @@ def build_grant(
     is_renewable: bool = True,
     nonce: str | None = None,
 ) -> Grant:
-    """Return the grant of an authorization.
+    """Build the grant for a token pair from a stored authorization.
 
     Raise invalid_grant if the client may no longer use any of the granted scopes.
     """
@@ -115,7 +115,7 @@ def generate_token_pair(*, is_renewable: bool = True) -> TokenPair:
 
 
 def build_pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
-    """Return the column values of a new pair."""
+    """Return the column values of a new token pair."""
     lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
         **_build_common_values(pair, lifetime, context),
@@ -132,7 +132,7 @@ def build_pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> d
 def _build_common_values(
     pair: TokenPair, lifetime: timedelta, context: OAuthContext
 ) -> dict[str, object]:
-    """Return the column values of a new pair that do not depend on its grant."""
+    """Return the column values of a new token pair, except values that depend on its grant."""
     digest, source = context.keyring.compute_digest, context.source
     return {
         "digest": digest(pair.access),
@@ -154,7 +154,7 @@ def issue_token_pair(grant: Grant, context: OAuthContext) -> dict[str, object]:
 def build_token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the token response for a stored pair (RFC 6749 section 5.1).
 
-    `expires_in` is in seconds, `created_at` in seconds since the epoch.
+    `expires_in` is in seconds, and `created_at` is in seconds since the epoch.
     """
     lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
@@ -174,7 +174,7 @@ def get_token_type(key_thumbprint: str | None) -> str:
 
 
 def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
-    """Return the `id_token` member if openid was granted (OpenID Connect Core 3.1.3.3).
+    """Return the `id_token` member if the `openid` scope was granted (OpenID Connect Core 3.1.3.3).
 
     Return an empty mapping if no ID token can be issued.
     """
@@ -206,7 +206,7 @@ def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool
     If several callers run concurrently, only one of them receives True.
     """
     revoked = session.execute(
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(AccessToken.id)
@@ -225,7 +225,7 @@ def can_refresh(application: Application | ClientRow, scopes: str) -> bool:
 def create_authorization(
     application_id: int, user_id: int, scopes: str, context: OAuthContext
 ) -> int:
-    """Store an authorization without a code, so that all its pairs can be revoked together."""
+    """Store an authorization without a code, so that its token pairs can be revoked together."""
     authorization = Authorization(
         application_id=application_id,
         user_id=user_id,
@@ -237,7 +237,7 @@ def create_authorization(
         created_at=context.now,
     )
     context.session.add(authorization)
-    context.session.flush()  # This assigns the id that the pairs refer to.
+    context.session.flush()  # This assigns the ID that the pairs refer to.
     return authorization.id
 
 
@@ -248,12 +248,12 @@ def revoke_authorization(authorization_id: int, *, session: Session, now: dateti
     receives True.
     """
     session.execute(
-        update_rows(Authorization)
+        build_bulk_update(Authorization)
         .where(Authorization.id == authorization_id, Authorization.revoked_at.is_(None))
         .values(revoked_at=now)
     )
     revoked = session.execute(
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(AccessToken.id)
@@ -290,10 +290,11 @@ _UNBOUND_VALUES: Mapping[str, ColumnElement[Any]] = {
 _INSERT_PAIR = insert(AccessToken)
 
 
-def _lock_authorization(grant_id: ColumnElement[int]) -> CTE:
-    """Return the CTE that locks a grant; the CTE is empty if the grant is revoked.
+def _build_authorization_lock_cte(grant_id: ColumnElement[int]) -> CTE:
+    """Return the CTE that locks a grant.
 
-    A concurrent revocation of the grant either runs first, or waits and finds the new pair.
+    The CTE is empty if the grant is revoked. A concurrent revocation of the grant either runs
+    first, or waits and finds the new pair.
     """
     return (
         select(Authorization.id)
@@ -303,25 +304,31 @@ def _lock_authorization(grant_id: ColumnElement[int]) -> CTE:
     )
 
 
-def _update_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+def _build_live_pair_update(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
     return (
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(
             AccessToken.id == token_id,
             AccessToken.revoked_at.is_(None),
-            exists(select(_lock_authorization(grant_id).c.id)),
+            exists(select(_build_authorization_lock_cte(grant_id).c.id)),
         )
         .returning(AccessToken.id)
     )
 
 
-def build_consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
-    """Return the UPDATE that replaces a pair; it returns a row if the pair was still valid."""
-    return _update_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
+def build_consume_pair_update(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+    """Return the UPDATE that replaces a token pair.
+
+    The statement returns a row if the pair was still valid.
+    """
+    return _build_live_pair_update(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
 
 
-def build_consume_code(grant_id: ColumnElement[int]) -> Update:
-    """Return the UPDATE that redeems a code; it returns a row if the code was unused."""
+def build_consume_code_update(grant_id: ColumnElement[int]) -> Update:
+    """Return the UPDATE that redeems a code.
+
+    The statement returns a row if the code was unused.
+    """
     return (
         update(Authorization)
         .where(
@@ -337,7 +344,7 @@ def build_consume_code(grant_id: ColumnElement[int]) -> Update:
 _SPENT_TOKEN, _SPENT_GRANT = (
     bindparam(f"spent_{name}", type_=BigInteger) for name in ("token", "grant")
 )
-_USE_SUBJECT_TOKEN = _update_live_pair(_SPENT_TOKEN, _SPENT_GRANT).values(last_used_at=_NOW)
+_USE_SUBJECT_TOKEN = _build_live_pair_update(_SPENT_TOKEN, _SPENT_GRANT).values(last_used_at=_NOW)
 _FINISH_DEVICE_REQUEST = (
     update(DeviceAuthorization)
     .where(DeviceAuthorization.id == bindparam("spent_device"))
@@ -346,7 +353,7 @@ _FINISH_DEVICE_REQUEST = (
 
 
 def _build_pair_insert(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
-    """Return the INSERT of a pair for each selected row, with some known column values."""
+    """Return the INSERT that stores a pair for each selected row, with the given column values."""
     values = (
         known.get(name, bindparam(name, type_=_PAIR_TABLE_COLUMNS[name].type))
         for name in _PAIR_COLUMN_NAMES
@@ -374,10 +381,12 @@ class CredentialRedemption:
         self.at_once = store.returning(AccessToken.id)
 
 
-REFRESH_TOKEN_REDEMPTION = CredentialRedemption(build_consume_pair(_SPENT_TOKEN, _SPENT_GRANT))
-CODE_REDEMPTION = CredentialRedemption(build_consume_code(_SPENT_GRANT))
+REFRESH_TOKEN_REDEMPTION = CredentialRedemption(
+    build_consume_pair_update(_SPENT_TOKEN, _SPENT_GRANT)
+)
+CODE_REDEMPTION = CredentialRedemption(build_consume_code_update(_SPENT_GRANT))
 DEVICE_CODE_REDEMPTION = CredentialRedemption(
-    build_consume_code(_SPENT_GRANT), _FINISH_DEVICE_REQUEST
+    build_consume_code_update(_SPENT_GRANT), _FINISH_DEVICE_REQUEST
 )
 
 
@@ -405,7 +414,7 @@ class RedemptionLookup:
 
         self.statement = build_lookup_with_write(lookup.statement, conditions, write)
 
-    def from_pair(
+    def build_pair_lookup(
         self, pair: TokenPair, context: OAuthContext, **values: object
     ) -> LookupWithWrite:
         """Return the lookup that stores the given pair."""
@@ -413,7 +422,7 @@ class RedemptionLookup:
         return LookupWithWrite(self.statement, {**own, **values}, pair)
 
 
-def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
+def lock_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
     """Lock the subject token of an exchange, and return whether it is active.
 
     The lock is held by the session's transaction. The exchange does not consume the token, but
@@ -439,13 +448,13 @@ def redeem_credential(
 ) -> bool:
     """Redeem a credential for a new pair, and return whether the credential was still valid.
 
-    `spent_token` is the row id of a refresh token, and `spent_device` the row id of a device
+    `spent_token` is the row ID of a refresh token, and `spent_device` is the row ID of a device
     request.
     """
     connection, values = context.connection, build_pair_values(pair, grant, context)
     spending = {**spent, "spent_grant": grant.authorization_id, "now": context.now}
 
-    def one_by_one() -> bool:
+    def run_statements_separately() -> bool:
         (spend, names), *more = redemption.statements
         if not connection.execute_statement(spend, {name: spending[name] for name in names}):
             return False
@@ -456,7 +465,7 @@ def redeem_credential(
 
     if connection.dialect_name == "postgresql":
         return bool(connection.execute_statement(redemption.at_once, {**values, **spending}))
-    return connection.run_transaction(one_by_one)
+    return connection.run_transaction(run_statements_separately)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,7 +476,7 @@ class RefreshReplay:
     token: AccessToken
 
 
-def derive_replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
+def generate_refreshed_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
     """Return the new pair for a refresh token.
 
     The pair is derived from the refresh token if a replay window is configured, and random
@@ -484,8 +493,8 @@ def find_refresh_replay(
     """Return the pair that was issued for this refresh token, if the response may be repeated.
 
     The response may be repeated within the replay window while the new pair is neither refreshed
-    nor revoked. A client that uses the new refresh token has received it. A later request with the
-    old token may therefore come from a thief.
+    nor revoked. Once the new refresh token is used, the client must have received it. A later
+    request with the old token may therefore come from an attacker.
     """
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:

@@ -33,14 +33,14 @@ from domain.projects.visibility_sql import (
     PRIVATE,
     PUBLIC,
     VISIBILITIES,
-    is_group_or_below,
+    is_group_or_descendant,
     is_membership_active,
     is_share_active,
     is_visible_without_role,
     select_projects_with_direct_role,
 )
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 #: Maximum number of alerts that are counted. If there are more, the count is COUNT_LIMIT + 1.
@@ -54,7 +54,7 @@ class _DirectRole(NamedTuple):
 
 
 class DirectRoles(NamedTuple):
-    """The direct roles of a user, by group path and by project id."""
+    """The direct roles of a user, by group path and by project ID."""
 
     by_group: dict[str, _DirectRole]
     by_project: dict[int, _DirectRole]
@@ -65,7 +65,7 @@ def select_shared_roles(
     *columns: Any,
     today: date | BindParameter[date],
 ) -> Select[*tuple[Any, ...]]:
-    """Select the roles that users have in projects because the projects are shared with groups.
+    """Select the roles that users have in projects through shares with groups.
 
     The given columns are selected after the role. Custom roles in the groups are ignored.
     """
@@ -75,7 +75,7 @@ def select_shared_roles(
         select(lower.label("role"), *columns)
         .select_from(ProjectShare)
         .join(shared, shared.id == ProjectShare.group_id)
-        .join(Group, is_group_or_below(shared, Group))
+        .join(Group, is_group_or_descendant(shared, Group))
         .join(Member, Member.group_id == Group.id)
         .where(
             ProjectShare.project_id.in_(project_ids),
@@ -108,7 +108,7 @@ _SHARED_ROLES = select_shared_roles(
 )
 _IS_REQUESTED_USER = Member.user_id.in_(bindparam("user_ids", expanding=True))
 #: Query for the roles of users in the groups with the given path keys, and in the projects with the
-#: given ids.
+#: given IDs.
 _ROLES_QUERY = union_all(
     *(each.where(_IS_REQUESTED_USER) for each in (_DIRECT_ROLES, _SHARED_ROLES))
 )
@@ -117,9 +117,9 @@ _ROLES_QUERY = union_all(
 def read_roles(
     user_ids: Collection[int], namespaces: Iterable[Namespace], *, today: date, session: Session
 ) -> Mapping[int, DirectRoles]:
-    """Return the direct roles of users, by user id.
+    """Return the direct roles of users, by user ID.
 
-    Only roles in these namespaces and in their ancestor groups are read, since a user may be a
+    Only roles in the given namespaces and in their ancestor groups are read, since a user may be a
     member of thousands of groups.
     """
     named = tuple(namespaces)
@@ -174,17 +174,17 @@ class ViewerPermissions:
         """Return the viewer's highest role in a group, direct or inherited."""
         if self.viewer.is_admin:
             return Role.OWNER
-        return self.get_group_membership(path)
+        return self.get_group_role_as_member(path)
 
-    def get_group_membership(self, path: str) -> Role | None:
-        """Return the viewer's highest role in a group, without the rights of administrators."""
+    def get_group_role_as_member(self, path: str) -> Role | None:
+        """Return the viewer's highest role in a group, ignoring administrator rights."""
         return _find_highest_role(self._iterate_group_roles(path))
 
     def get_group_abilities(self, path: str) -> frozenset[Ability]:
         """Return the abilities that direct and inherited custom roles add in a group."""
         return _merge_abilities(self._iterate_group_roles(path))
 
-    def get_project_membership(self, project_id: int) -> Role | None:
+    def get_direct_project_role(self, project_id: int) -> Role | None:
         """Return the viewer's direct role in a project."""
         return _find_highest_role((self._by_project.get(project_id),))
 
@@ -206,7 +206,11 @@ class ViewerPermissions:
         yield self._by_project.get(project.id)
 
     def can_see_project(self, project: Project) -> bool:
-        """Return whether the viewer can see a project."""
+        """Return whether the viewer can see a project.
+
+        Members can see the project at any visibility. Other viewers can see public projects and, if
+        they are signed in, internal projects. Deleted projects are never visible.
+        """
         if project.deleted_at is not None:
             return False
         if project.visibility == PUBLIC or self.get_project_role(project) is not None:
@@ -214,7 +218,10 @@ class ViewerPermissions:
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
     def build_project_view(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
-        """Return a project as the viewer sees it."""
+        """Return a project with the viewer's role and abilities.
+
+        The number of open alerts is included only if the viewer may see the project's alerts.
+        """
         seen = ProjectView(
             **get_column_values(project, ProjectView),
             role=self.get_project_role(project),
@@ -229,14 +236,17 @@ class ViewerPermissions:
             ),
         )
         # The number of alerts is shown only to viewers who may see the alerts.
-        return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
+        return replace(seen, open_alerts=open_alerts) if seen.can_see_alerts else seen
 
     def build_group_view(self, group: Group) -> GroupView:
-        """Return a group as the viewer sees it, without its subgroups and projects."""
+        """Return a group with the viewer's role and abilities.
+
+        The subgroups and projects of the group are not included.
+        """
         role = self.get_group_role(group.path)
         return GroupView(
             **get_column_values(group, GroupView),
-            # The owner's account determines the personal namespace, so no role may change it.
+            # A personal namespace depends on its owner's account, so no role can change it.
             role=role and Role.GUEST if group.owner_id else role,
             abilities=self.get_group_abilities(group.path),
         )
@@ -245,7 +255,7 @@ class ViewerPermissions:
 def read_permissions(
     viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
 ) -> ViewerPermissions:
-    """Read the permissions of a viewer in these namespaces."""
+    """Read the permissions of a viewer in the given namespaces."""
     if not viewer.user_id:
         return ViewerPermissions(viewer, DirectRoles({}, {}))
     read = read_roles([viewer.user_id], namespaces, today=viewer.today, session=session)
@@ -260,8 +270,8 @@ _GROUP_QUERY = select(Group).where(Group.path_key == _PATH_KEY, Group.deleted_at
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project at the given full path.
 
-    Raise NotFoundError if there is no such project, or if the viewer may not see it. Raise
-    MovedError for a former path of a project that the viewer may see.
+    Raise NotFoundError if there is no such project, or if the viewer is not allowed to see the
+    project. Raise MovedError for a former path of a project that the viewer may see.
     """
     present = session.scalar(_PROJECT_QUERY, {"path_key": fold_text(path)})
     project = present or find_by_former_path(Project, path, session=session)
@@ -291,7 +301,7 @@ def resolve_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
 
 
 def build_namespace(row: Group | Project) -> Namespace:
-    """Return the namespace of a group or project."""
+    """Return the ID and the full path of a group or project as a `Namespace`."""
     if isinstance(row, Group):
         return Namespace(group_id=row.id, path=row.path)
     return Namespace(project_id=row.id, path=row.path)
@@ -301,7 +311,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return the group at the given full path, without its subgroups and projects.
 
     Raise NotFoundError if there is no such group, or if the viewer can see neither the group nor
-    one of its projects. Raise MovedError for a former path of a group that the viewer may see.
+    any of its projects. Raise MovedError for a former path of a group that the viewer may see.
     """
     present = session.scalar(_GROUP_QUERY, {"path_key": fold_text(path)})
     group = present or find_by_former_path(Group, path, session=session)
@@ -317,7 +327,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
 
 
 def _has_visible_project(group_id: int, viewer: Viewer, *, session: Session) -> bool:
-    """Return whether a viewer without a role in a group can see one of its projects."""
+    """Return whether a viewer without a role in a group can see at least one of its projects."""
     inside = select(Project.id).where(Project.group_id == group_id, Project.deleted_at.is_(None))
     ways = [inside.where(is_visible_without_role(viewer))]
     if viewer.user_id is not None:
@@ -328,7 +338,7 @@ def _has_visible_project(group_id: int, viewer: Viewer, *, session: Session) -> 
 def find_role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
-    """Return the viewer's current role in a group, or in the project with this id."""
+    """Return the viewer's current role in a group, or in the project with the given ID."""
     namespace = Namespace(project_id=project_id, path=path)
     permissions = read_permissions(viewer, [namespace], session=session)
     if project_id is None:
@@ -337,7 +347,7 @@ def find_role_in_namespace(
 
 
 def count_open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    """Return the numbers of open alerts by project id, each at most COUNT_LIMIT + 1."""
+    """Return the number of open alerts by project ID, capped at COUNT_LIMIT + 1."""
     first = (
         select(literal(1))
         .where(Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged")))

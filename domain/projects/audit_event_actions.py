@@ -13,13 +13,16 @@ from domain.projects.views import ProjectOrGroup
 @read_action("audit_events.index")
 def list_events(work: UnitOfWork, query: AuditEventQuery) -> ListPage[AuditEvent]:
     """List the audit events of the instance, newest first."""
-    found = log.list_events(query.event_filter, query.requested_part, session=work.session)
-    return ListPage.from_listed_page(found, AuditEvent.from_view)
+    found = log.list_events(query.event_filter, query.requested_range, session=work.session)
+    return ListPage.from_page_result(found, AuditEvent.from_view)
 
 
 @read_action("audit_events.show")
 def show_event(work: UnitOfWork, event_id: int) -> AuditEvent:
-    """Show an audit event."""
+    """Show an audit event of the instance.
+
+    Raise NotFoundError if there is no such event.
+    """
     return AuditEvent.from_view(log.get_event(event_id, session=work.session))
 
 
@@ -40,13 +43,16 @@ def list_namespace_events(
         since=query.created_after,
         until=query.created_before,
     )
-    found = log.list_events(wanted, query.requested_part, session=work.session)
-    return ListPage.from_listed_page(found, AuditEvent.from_view)
+    found = log.list_events(wanted, query.requested_range, session=work.session)
+    return ListPage.from_page_result(found, AuditEvent.from_view)
 
 
 @read_action("namespace_audit_events.show")
 def show_namespace_event(work: UnitOfWork, holder: ProjectOrGroup, event_id: int) -> AuditEvent:
-    """Show an audit event of a project or group."""
+    """Show an audit event of a project or group.
+
+    Raise NotFoundError if the project or group has no such event.
+    """
     namespace = holder.namespace
     wanted = EventFilter(project_id=namespace.project_id, group_id=namespace.group_id)
     return AuditEvent.from_view(log.get_event(event_id, wanted, session=work.session))

@@ -11,10 +11,10 @@ from sqlalchemy import exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.machines import create_machine_account
+from domain.accounts.machine_accounts import create_machine_account
 from domain.accounts.users import BOT, IS_ACTIVE_HUMAN
 from domain.audit.events import NamespaceIds
-from domain.core.database.rows import delete_rows
+from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.types.base import get_column_values
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace
@@ -42,19 +42,22 @@ def find_bot_namespace(user_id: int, *, session: Session) -> NamespaceIds | None
     return NamespaceIds(project_id=found.project_id, group_id=found.group_id) if found else None
 
 
-def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
-    """Remove the membership of a bot that has no valid token; do nothing for other users."""
+def remove_idle_bot_membership(user_id: int, *, session: Session, now: datetime) -> None:
+    """Remove the membership of a bot that has no valid token.
+
+    Do nothing for other users.
+    """
     is_bot = exists().where(Bot.user_id == user_id)
     has_token = exists().where(
         PersonalAccessToken.user_id == user_id,
         PersonalAccessToken.revoked_at.is_(None),
         PersonalAccessToken.expires_at > now,
     )
-    session.execute(delete_rows(Member).where(Member.user_id == user_id, is_bot, ~has_token))
+    session.execute(build_bulk_delete(Member).where(Member.user_id == user_id, is_bot, ~has_token))
 
 
 def find_bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
-    """Return the roles of bots by user id, without bots that are no longer members."""
+    """Return the roles of bots by user ID, excluding bots that are no longer members."""
     rows = session.execute(
         select(Member.user_id, Member.role)
         .join(Bot, Bot.user_id == Member.user_id)
@@ -76,7 +79,10 @@ class Maintainer:
 def find_maintainers(
     group_id: int | None, project_id: int | None, *, session: Session, today: date
 ) -> tuple[str, tuple[Maintainer, ...]]:
-    """Return a namespace's path, and the people who may manage it by direct or inherited role."""
+    """Return a namespace's path, and the people who may manage its access tokens.
+
+    The roles of these people can be direct or inherited.
+    """
     table = Group if group_id is not None else Project
     path = session.scalar(select(table.path).where(table.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.errors import NotFoundError
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import Namespace
@@ -72,7 +72,8 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     Return the paths of the projects. Raise NotFoundError if the group was already deleted.
     """
     root = select(Group.id).where(Group.id == group.id, Group.deleted_at.is_(None))
-    # Nothing can be created in a group while its row is locked (`domain/projects/creation.py`).
+    # Nothing can be created in a group while its row is locked
+    # (`domain/projects/namespace_changes.py`).
     if session.scalar(root.with_for_update()) is None:
         raise _build_deleted_error()
     groups = session.scalars(
@@ -98,7 +99,7 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     # Members of transferred groups or projects may still have a custom role of the group, so the
     # custom roles remain.
     belongs_to_group = MemberRole.group_id.in_([each.id for each in groups])
-    session.execute(update_rows(MemberRole).where(belongs_to_group).values(group_id=None))
+    session.execute(build_bulk_update(MemberRole).where(belongs_to_group).values(group_id=None))
     return paths
 
 
@@ -123,7 +124,7 @@ def _mark_as_deleted(
         _queue_image_removals(projects, session=session, now=now)
     bots = select(Bot.user_id).where(_belongs_to_any(Bot, groups, projects))
     revoked = (
-        update_rows(PersonalAccessToken)
+        build_bulk_update(PersonalAccessToken)
         .where(
             PersonalAccessToken.user_id.in_(bots),
             PersonalAccessToken.revoked_at.is_(None),
@@ -131,7 +132,7 @@ def _mark_as_deleted(
         .values(revoked_at=now)
     )
     gone = [
-        delete_rows(each).where(_belongs_to_any(each, groups, projects))
+        build_bulk_delete(each).where(_belongs_to_any(each, groups, projects))
         for each in (FormerPath, Member, Invitation)
     ]
     for statement in (revoked, *gone):
@@ -190,7 +191,10 @@ class ContentCount:
 
 
 def count_contents(namespace: Namespace, *, session: Session) -> tuple[ContentCount, ...]:
-    """Return the number of items of each kind in a group or project; omit kinds without items."""
+    """Return the number of items of each kind in a group or project.
+
+    Kinds without items are omitted.
+    """
     groups = select_subtree(select(Group.id).where(Group.id == namespace.group_id))
     projects = select(Project.id).where(
         Project.deleted_at.is_(None),

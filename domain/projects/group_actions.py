@@ -1,4 +1,4 @@
-"""Actions on groups."""
+"""Actions that list, show, create, change, transfer and delete groups."""
 
 from dataclasses import replace
 
@@ -7,16 +7,16 @@ from domain.access.actor import UnitOfWork
 from domain.core.errors import ForbiddenError
 from domain.core.types.pagination import ListPage
 from domain.paging.escalations.transfer_checks import prepare_transfer
-from domain.projects import creation, deletion, transfers, types
+from domain.projects import deletion, namespace_changes, transfers, types
 from domain.projects.access import get_group
-from domain.projects.creation import (
+from domain.projects.namespace_changes import (
     ColumnChanges,
     ReservedNames,
     add_creator_as_owner,
     edit_group,
     is_machine_actor,
     set_two_factor_requirement,
-    validate_segment,
+    validate_path_segment,
 )
 from domain.projects.project_actions import (
     get_maintained_group,
@@ -51,8 +51,11 @@ def list_groups(work: UnitOfWork, query: GroupQuery) -> ListPage[Group]:
 
 @read_action("groups.show")
 def show_group(work: UnitOfWork, group: GroupView) -> Group:
-    """Show a group."""
-    return types.show_group(work, group)
+    """Show a group.
+
+    The response does not contain the group's subgroups and projects.
+    """
+    return types.build_group_resource(work, group)
 
 
 @read_action("namespaces.index")
@@ -64,7 +67,7 @@ def list_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[Project
 @read_action("namespaces.show")
 def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
     """Show a namespace: a group or the personal namespace of a user."""
-    return types.show_namespace(work, group)
+    return types.build_namespace_resource(work, group)
 
 
 @read_action("groups.subgroups")
@@ -104,15 +107,17 @@ def create_group(work: UnitOfWork, new: NewGroup) -> Group:
     The caller becomes the owner of a new group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError if the caller lacks the required role.
+    unknown group. Raise ForbiddenError if the caller does not have the required role.
     """
-    segment, above = validate_segment(new.path), _get_parent_group(work, new.parent_id)
-    made = creation.create_group(
+    segment, above = validate_path_segment(new.path), _get_parent_group(work, new.parent_id)
+    made = namespace_changes.create_group(
         f"{above.path}/{segment}" if above else segment,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
+        namespace_details=namespace_changes.NamespaceDetails(
+            name=new.name, description=new.description
+        ),
     )
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)
@@ -145,9 +150,9 @@ def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) 
     The caller must be a maintainer of the other group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError if the caller lacks the required role. Raise ConflictError
-    if the group would have no owner, or if a policy or route depends on a group that is no longer
-    an ancestor.
+    unknown group. Raise ForbiddenError if the caller does not have the required role. Raise
+    ConflictError if the group would have no owner, or if a policy or route depends on a group that
+    is no longer an ancestor.
     """
     above = _get_parent_group(work, transfer.group_id)
     prepare_transfer(work, group, above.path if above else None)
@@ -160,9 +165,9 @@ def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) 
 
 @action("groups.delete")
 def delete_group(work: UnitOfWork, group: GroupView) -> Accepted:
-    """Delete a group with its subgroups and projects.
+    """Delete a group and its subgroups and projects.
 
-    The group disappears immediately.
+    The group disappears immediately. Its data is removed in the background.
     """
     paths = deletion.delete_group(group.namespace, session=work.session, now=work.now)
     record_namespace_deleted(work, group.namespace, projects=len(paths))

@@ -1,11 +1,12 @@
-"""Email invitations to become a member of a group or project.
+"""Email invitations to groups and projects.
 
 An invitation stays pending until its recipient opens the link in the email, whether or not the
 email address belongs to an account. Invitations therefore do not reveal which addresses have an
-account. They do not add the account with the address directly, since the address may never have
-been confirmed.
+account. An existing account is not added directly, since its email address might never have been
+confirmed.
 """
 
+from dataclasses import replace
 from datetime import date
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -23,8 +24,8 @@ from domain.accounts.message_limits import (
 )
 from domain.accounts.users import ACTIVE, build_user_view, normalize_email
 from domain.audit.events import EventKind
+from domain.core.database.bulk_statements import build_bulk_delete, build_session_insert
 from domain.core.database.pagination import fetch_list_page
-from domain.core.database.rows import delete_rows, insert_into
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
@@ -40,8 +41,8 @@ from domain.projects.member_types import (
 )
 from domain.projects.members import (
     add_member,
+    check_can_grant_role,
     check_expiry_date,
-    check_grantable,
     is_direct_membership,
     lock_members,
     record_member_added,
@@ -50,7 +51,7 @@ from domain.projects.members import (
 from domain.projects.views import Namespace, ProjectOrGroup, Viewer, get_viewer
 from models import Group, Member, Project, User
 from models import Invitation as Row
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Purpose that is part of the signature in invitation links.
 INVITATION_SEAL_PURPOSE = "invitation"
@@ -66,9 +67,9 @@ def list_invitations(
 ) -> ListPage[Invitation]:
     """List the pending invitations of a project or group."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
-    wanted = _select_pending(work).where(_is_for_namespace(holder.namespace), search)
-    found = fetch_list_page(wanted, {"id": Row.id}, query.requested_part, session=work.session)
-    return ListPage.from_listed_page(found, Invitation.model_validate)
+    wanted = _select_pending_invitations(work).where(_is_for_namespace(holder.namespace), search)
+    found = fetch_list_page(wanted, {"id": Row.id}, query.requested_range, session=work.session)
+    return ListPage.from_page_result(found, Invitation.model_validate)
 
 
 @action("invitations.create")
@@ -94,10 +95,10 @@ def change_invitation(
     required role, and InvalidError for an invalid role or date.
     """
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
-    found = _get_pending(work, _is_for_address(holder.namespace, email))
+    found = _get_pending_invitation(work, _is_for_address(holder.namespace, email))
     role = change.access_level or found.role
     day = change.expires_at if "expires_at" in change.given_values else found.expires_at
-    check_grantable(max(role, found.role), giver)
+    check_can_grant_role(max(role, found.role), giver)
     if (role, day) == (found.role, found.expires_at):
         return found
     if day != found.expires_at:
@@ -105,7 +106,9 @@ def change_invitation(
     row = work.session.get_one(Row, found.id)
     row.role, row.expires_at = int(role), day
     work.session.flush()  # The following query reads the new values.
-    return _record_event(work, EventKind.INVITATION_CHANGED, _get_pending(work, Row.id == found.id))
+    return _record_event(
+        work, EventKind.INVITATION_CHANGED, _get_pending_invitation(work, Row.id == found.id)
+    )
 
 
 @action("invitations.revoke")
@@ -116,8 +119,8 @@ def revoke_invitation(work: UnitOfWork, holder: ProjectOrGroup, email: str) -> I
     required role.
     """
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
-    found = _get_pending(work, _is_for_address(holder.namespace, email))
-    check_grantable(found.role, giver)
+    found = _get_pending_invitation(work, _is_for_address(holder.namespace, email))
+    check_can_grant_role(found.role, giver)
     _delete_invitations(work, Row.id == found.id)
     return _record_event(work, EventKind.INVITATION_REVOKED, found)
 
@@ -129,10 +132,37 @@ def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) ->
     Raise NotFoundError if the invitation is no longer pending. Raise ForbiddenError if the project
     is archived, or if the author of the invitation may no longer assign the role.
     """
-    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold_text(email)))
+    found = _get_pending_invitation(
+        work, (Row.id == invitation_id) & (Row.email_key == fold_text(email))
+    )
     _check_author_can_grant(work, found, work.now.date())
     _check_not_archived(work, found.namespace)
     return found
+
+
+@read_action("invitations.accept")
+def find_invited_namespace_path(
+    work: UnitOfWork, email: str, group_id: int | None, project_id: int | None
+) -> str | None:
+    """Return the path of the group or project that an invited user has already joined.
+
+    The link of an accepted invitation therefore still leads to the group or project. Return None
+    for other users.
+    """
+    user = work.session.scalar(select(User).where(User.id == work.actor.id))
+    if user is None or user.email_key != fold_text(email):
+        return None
+    holder = (
+        select(Group.path).where(Group.id == group_id, Group.deleted_at.is_(None))
+        if group_id is not None
+        else select(Project.path).where(Project.id == project_id, Project.deleted_at.is_(None))
+    )
+    path = work.session.scalar(holder)
+    if path is None:
+        return None
+    viewer = replace(get_viewer(work), is_admin=False)
+    role = find_role_in_namespace(path, project_id, viewer, session=work.session)
+    return None if role is None else path
 
 
 @action("invitations.accept")
@@ -140,7 +170,7 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
     """Accept an invitation as the user with the invited email address.
 
     An existing member keeps the current role. Raise ForbiddenError if the actor has another email
-    address, and the errors of `show_pending_invitation`.
+    address. The errors of `show_pending_invitation` are raised too.
     """
     found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
@@ -170,14 +200,17 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
 def _invite_address(
     work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> str:
-    """Invite an email address; return an empty string, or the reason if that fails."""
+    """Invite an email address, and return the reason if the invitation fails.
+
+    Return an empty string on success.
+    """
     if work.actor.is_admin and _try_add_member(work, namespace, email, new_invitations):
         return ""
     if not work.policy(AccountMessageBuilder).has_mail_server:
         return _NO_MAIL_REASON
     try:
         made = _store_invitation(work, namespace, email, new_invitations)
-        _count_message(work, namespace, made.invite_email)
+        _count_invitation_email(work, namespace, made.invite_email)
     except (ConflictError, RecipientLimitError) as error:
         return str(error)
     except InvalidError as error:
@@ -185,7 +218,7 @@ def _invite_address(
             raise
         return str(error)
     queue_emails(
-        [_build_message(work, made)],
+        [_build_invitation_email(work, made)],
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -194,7 +227,7 @@ def _invite_address(
     return ""
 
 
-def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None:
+def _count_invitation_email(work: UnitOfWork, namespace: Namespace, address: str) -> None:
     """Count an invitation email against its limits.
 
     Raise TooManyAttemptsError if a limit is exceeded. If the limit of the recipient is exceeded,
@@ -220,9 +253,9 @@ def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None
 def _try_add_member(
     work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> bool:
-    """Add the account with an email address as a member; return False if that fails.
+    """Add the account with the given email address as a member.
 
-    Only administrators can add accounts by email address.
+    Only administrators can add accounts by email address. Return False on failure.
     """
     if new_invitations.expires_at is not None:
         return False
@@ -238,17 +271,17 @@ def _try_add_member(
 def _store_invitation(
     work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> Invitation:
-    """Store an invitation.
+    """Store an invitation for an email address, with its role and expiry date.
 
-    Raise InvalidError for an invalid value, ForbiddenError if the actor lacks the required role,
-    and ConflictError if the address was already invited.
+    Raise InvalidError for an invalid value, ForbiddenError if the actor does not have the required
+    role, and ConflictError if the address was already invited.
     """
     giver = lock_members(namespace, get_viewer(work), session=work.session)
-    check_grantable(new_invitations.access_level, giver)
+    check_can_grant_role(new_invitations.access_level, giver)
     check_expiry_date(new_invitations.expires_at, work.now.date())
     address = normalize_email(email)
     _delete_invitations(work, _is_for_address(namespace, address) & ~_is_pending(work))
-    insert = insert_into(Row, session=work.session).values(
+    insert = build_session_insert(Row, session=work.session).values(
         group_id=namespace.group_id,
         project_id=namespace.project_id,
         email=address,
@@ -262,14 +295,15 @@ def _store_invitation(
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if stored is None:
         raise ConflictError(f"{address} has already been invited.", field="email")
-    return _get_pending(work, Row.id == stored[0])
+    return _get_pending_invitation(work, Row.id == stored[0])
 
 
-def _build_message(work: UnitOfWork, invitation: Invitation) -> NewEmail:
+def _build_invitation_email(work: UnitOfWork, invitation: Invitation) -> NewEmail:
     """Return the email for an invitation, with the link that accepts it."""
     by, path, head = invitation.created_by_name, invitation.path, work.policy(AccountMessageBuilder)
     sealed = work.policy(LinkSigner).sign(
-        [invitation.id, invitation.invite_email], INVITATION_SEAL_PURPOSE
+        [invitation.id, invitation.invite_email, invitation.group_id, invitation.project_id],
+        INVITATION_SEAL_PURPOSE,
     )
     return NewEmail(
         key=f"invitation {invitation.id} of {invitation.created_at.isoformat()}",
@@ -289,7 +323,7 @@ def _build_message(work: UnitOfWork, invitation: Invitation) -> NewEmail:
 def _check_author_can_grant(work: UnitOfWork, invitation: Invitation, today: date) -> None:
     """Check that the author of an invitation may still assign its role.
 
-    Raise ForbiddenError if not.
+    Raise ForbiddenError otherwise.
     """
     author = work.session.scalar(
         select(User).join(Row, Row.invited_by == User.id).where(Row.id == invitation.id)
@@ -332,7 +366,7 @@ def _is_pending(work: UnitOfWork) -> ColumnElement[bool]:
     return is_young & has_live_access(Row.authorization_id, work.now)
 
 
-def _select_pending(work: UnitOfWork) -> Select[tuple[object, ...]]:
+def _select_pending_invitations(work: UnitOfWork) -> Select[tuple[object, ...]]:
     """Select the pending invitations, with the columns for the fields of `Invitation`."""
     return (
         select(
@@ -349,8 +383,8 @@ def _select_pending(work: UnitOfWork) -> Select[tuple[object, ...]]:
     )
 
 
-def _get_pending(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation:
-    row = work.session.execute(_select_pending(work).where(condition)).first()
+def _get_pending_invitation(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation:
+    row = work.session.execute(_select_pending_invitations(work).where(condition)).first()
     if row is None:
         raise NotFoundError(
             "This invitation is no longer pending. It was accepted, revoked or replaced, has "
@@ -370,4 +404,4 @@ def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> 
 
 
 def _delete_invitations(work: UnitOfWork, condition: ColumnElement[bool]) -> None:
-    work.session.execute(delete_rows(Row).where(condition))
+    work.session.execute(build_bulk_delete(Row).where(condition))

@@ -1,4 +1,4 @@
-"""Actions on the members of groups and projects."""
+"""Actions that list, show, add, change and remove members of groups and projects."""
 
 from datetime import date
 
@@ -18,7 +18,7 @@ from domain.projects.member_types import (
     MemberChange,
     MemberQuery,
     MemberRole,
-    MemberRoleGift,
+    MemberRoleAssignment,
     MemberRoleReference,
     NewMembers,
 )
@@ -44,7 +44,7 @@ def list_all_members(
 
 @read_action("members.show", command="show-direct")
 def show_direct_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Member:
-    """Show a direct member."""
+    """Show a direct member of a group or project, with the member's direct role."""
     return _build_direct_member(work, _get_direct_member(work, holder, user_id))
 
 
@@ -60,8 +60,9 @@ def add_members(work: UnitOfWork, holder: ProjectOrGroup, new: NewMembers) -> Me
 
     If a single member is added, the response contains the member.
 
-    Raise NotFoundError for an unknown user. Raise ForbiddenError if the caller lacks the required
-    role, and InvalidError for an invalid value. Raise ConflictError if a user is already a member.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError if the caller does not have the
+    required role, and InvalidError for an invalid value. Raise ConflictError if a user is already a
+    member.
     """
     ids = (members.get_username(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
@@ -92,7 +93,8 @@ def change_member(
         members.change_expiry_date(work, namespace, member.id or 0, day)
         _record_change(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given_values:
-        work.session.flush()  # A new role has removed the custom role.
+        # The next query must read that a new role has removed the custom role.
+        work.session.flush()
         _set_custom_role(
             work, holder, _get_direct_member(work, holder, user_id), change.member_role_id
         )
@@ -102,9 +104,9 @@ def change_member(
 
 @action("members.change", command="give-member-role")
 def assign_custom_role(
-    work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleGift
+    work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleAssignment
 ) -> Member:
-    """Assign a custom role to a member, or remove the custom role if the id is 0."""
+    """Assign a custom role to a member, or remove the custom role if the ID is 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 
@@ -138,12 +140,12 @@ def _list_members(
     found = list_members(
         holder.namespace,
         wanted,
-        query.requested_part,
+        query.requested_range,
         viewer_id=None,
         session=work.session,
         today=work.now.date(),
     )
-    return ListPage.from_listed_page(
+    return ListPage.from_page_result(
         found,
         lambda each: (_build_direct_member if is_direct else _build_effective_member)(work, each),
     )
@@ -170,7 +172,10 @@ def _add_member(
 def _set_custom_role(
     work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, role_id: int | None
 ) -> None:
-    """Set or remove a member's custom role; do nothing if the member already has it."""
+    """Set or remove a member's custom role.
+
+    Do nothing if the member already has this custom role.
+    """
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
     custom = None if role_id is None else _get_requested_role(work, holder, role_id)
@@ -209,13 +214,13 @@ def _get_direct_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -
 
 
 def _build_direct_member(work: UnitOfWork, view: MemberView) -> Member:
-    """Return a member with the direct role."""
+    """Return a member with their direct role."""
     role = view.own_role or view.role
     return _build_member(work, view, role, view.own_expires_at, view.own_custom_role)
 
 
 def _build_effective_member(work: UnitOfWork, view: MemberView) -> Member:
-    """Return a member with the highest role, which may be inherited."""
+    """Return a member with their highest role, which can be direct or inherited."""
     return _build_member(work, view, view.role, view.expires_at, view.custom_role)
 
 

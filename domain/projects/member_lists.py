@@ -12,14 +12,14 @@ from domain.access.roles import MINIMUM_ROLES, Ability, Role, parse_abilities
 from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.core.database.pagination import MAX_ID, PageRequest, PageResult, fetch_list_page
 from domain.core.errors import NotFoundError
-from domain.projects.listing import find_shared_groups
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.members import is_direct_membership
+from domain.projects.namespace_lists import find_shared_groups
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import AssignedMemberRole, MemberView, Namespace, SharedGroup, Viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, MemberRole, Project, User
-from models.folding import build_search_text, fold_text
+from models.case_folding import build_search_text, fold_text
 
 _SEARCH_COLUMNS = (
     build_search_text(User.username, User.username_key),
@@ -31,7 +31,7 @@ _MAX_CANDIDATES, _MAX_CONSIDERED = 200, 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class MemberFilter:
-    """The filters for a list of members."""
+    """The filters for a list of members. By default, they match all members."""
 
     #: Text to search for in names and usernames.
     search: str = ""
@@ -52,9 +52,9 @@ def list_members(
 ) -> PageResult[MemberView]:
     """Return a page of the direct and inherited members, without duplicates.
 
-    With the order `role`, members with the highest role are listed first, and members with the same
-    role are sorted by username. Each member has the highest of the member's roles. A lower direct
-    role is also returned, since it remains when the inherited role ends.
+    If members are ordered by `role`, the highest role is first, and members with the same role are
+    sorted by username. Each member is returned with the highest of their roles. A lower direct role
+    is also returned, since it remains when the inherited role ends.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
     found = _select_users(namespace, groups, member_filter, today).subquery()
@@ -88,7 +88,7 @@ def find_effective_member(
     today: date,
     viewer_id: int | None = None,
 ) -> MemberView | None:
-    """Return the direct or inherited member with the given user id, or None."""
+    """Return the direct or inherited member with the given user ID, or None."""
     if user_id > MAX_ID:
         return None
     groups = _find_member_sources(namespace, session=session, today=today)
@@ -106,7 +106,7 @@ def get_direct_member(
     session: Session,
     today: date,
 ) -> MemberView:
-    """Return the member whose direct membership has the given id.
+    """Return the member whose direct membership has the given ID.
 
     Raise NotFoundError if there is no such membership.
     """
@@ -120,19 +120,20 @@ def get_direct_member(
     return found
 
 
-class Candidate(NamedTuple):
+class MemberSuggestion(NamedTuple):
     """The username and the name of a suggested member."""
 
     username: str
     name: str
 
 
-def list_candidates(
+def list_member_suggestions(
     namespace: Namespace, viewer: Viewer, *, session: Session
-) -> Sequence[Candidate]:
-    """Return people who share a group or project with the viewer and are not direct members here.
+) -> Sequence[MemberSuggestion]:
+    """Return people who share a group or project with the viewer.
 
-    The list is a suggestion: it contains up to `_MAX_CANDIDATES` people, sorted by username.
+    Direct members of this namespace are omitted. The list is a suggestion: it contains up to
+    `_MAX_CANDIDATES` people, sorted by username.
     """
     own = select(Member.group_id, Member.project_id).where(
         Member.user_id == viewer.user_id, is_membership_active(viewer.today)
@@ -158,13 +159,13 @@ def list_candidates(
         .order_by(User.username)
         .limit(_MAX_CANDIDATES)
     )
-    return [Candidate(*row) for row in session.execute(people)]
+    return [MemberSuggestion(*row) for row in session.execute(people)]
 
 
 def list_usernames_with_ability(
     ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
 ) -> Sequence[str]:
-    """Return up to `limit` usernames of members who have an ability in a namespace, sorted."""
+    """Return the sorted usernames of up to `limit` members who have an ability in a namespace."""
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     some = able.distinct().order_by(Member.user_id).limit(limit)
     names = select(User.username).where(User.id.in_(some.subquery().select()))
@@ -179,9 +180,9 @@ def find_users_with_ability(
     session: Session,
     today: date,
 ) -> Mapping[int, str]:
-    """Return the usernames of matching people who have an ability in a namespace, by user id.
+    """Return the usernames of matching people who have an ability in a namespace, by user ID.
 
-    `condition` should match only few users. Locked accounts and bots are omitted.
+    `condition` should match only a few users. Locked accounts and bots are omitted.
     """
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     rows = session.execute(
@@ -193,7 +194,7 @@ def find_users_with_ability(
 def _select_users_with_ability(
     ability: Ability, namespace: Namespace, *, session: Session, today: date
 ) -> Select[int]:
-    """Select the ids of users who have an ability in a namespace, by their role or custom role."""
+    """Select the IDs of users who have an ability through their role or a custom role."""
     groups = _find_member_sources(namespace, session=session, today=today)
     members = (
         select(Member.user_id)
@@ -220,10 +221,10 @@ def find_ability_end_dates(
     session: Session,
     today: date,
 ) -> dict[int, date | None]:
-    """Return the users who have an ability in a namespace, with the date on which it ends.
+    """Return the users who have an ability in a namespace, and the date when the ability ends.
 
-    The date is the first day without the ability, or None if the ability does not end. The keys are
-    the ids of the users.
+    The keys are the IDs of the users. The date is the first day without the ability, or None if the
+    ability does not end.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
     rows = session.execute(
@@ -267,7 +268,7 @@ _DIRECT_SOURCE = _MemberSource("")
 
 
 def _find_member_sources(namespace: Namespace, *, session: Session, today: date) -> _MemberSources:
-    """Return the groups whose members are also members of a namespace, by group id."""
+    """Return the groups whose members are also members of a namespace, by group ID."""
     found: dict[int, _MemberSource] = {}
     shares: Sequence[SharedGroup] = ()
     if namespace.project_id is not None:
@@ -277,13 +278,15 @@ def _find_member_sources(namespace: Namespace, *, session: Session, today: date)
     # replace groups with which the project is shared.
     for share in sorted(shares, key=lambda each: each.group_access_level):
         around = _MemberSource(share.group_full_path, share.role, share.expires_at, is_shared=True)
-        found |= dict.fromkeys(_find_paths_upwards(share.group_full_path, session=session), around)
-    above = _find_paths_upwards(namespace.path, session=session)
+        found |= dict.fromkeys(
+            _find_group_and_ancestor_paths(share.group_full_path, session=session), around
+        )
+    above = _find_group_and_ancestor_paths(namespace.path, session=session)
     return found | {group_id: _MemberSource(path) for group_id, path in above.items()}
 
 
-def _find_paths_upwards(path: str, *, session: Session) -> dict[int, str]:
-    """Return the paths of a group and of its ancestor groups, by group id."""
+def _find_group_and_ancestor_paths(path: str, *, session: Session) -> dict[int, str]:
+    """Return the paths of a group and of its ancestor groups, by group ID."""
     keys = [fold_text(each) for each in (*list_ancestor_paths(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
@@ -304,7 +307,7 @@ def _select_effective_role(groups: _MemberSources) -> SQLColumnExpression[int]:
 
 
 def _is_membership_in(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition for memberships in a namespace and in the groups."""
+    """Return an SQL condition that matches memberships in a namespace or in the given groups."""
     inherited = Member.group_id.in_(groups)
     if namespace.project_id is None:
         return inherited
@@ -314,7 +317,7 @@ def _is_membership_in(namespace: Namespace, groups: Iterable[int]) -> ColumnElem
 def _select_users(
     namespace: Namespace, groups: _MemberSources, member_filter: MemberFilter, today: date
 ) -> Select[int, int]:
-    """Select the ids of matching users, each with the highest role."""
+    """Select the IDs of matching users, each with the highest role."""
     inside = (
         is_direct_membership(namespace)
         if member_filter.is_direct
@@ -343,7 +346,7 @@ def _build_member_views(
     session: Session,
     today: date,
 ) -> tuple[MemberView, ...]:
-    """Return the members with the user ids, in the same order."""
+    """Return the members with the given user IDs, in the same order."""
     rows = session.execute(
         select(Member, User, MemberRole)
         .join(User, User.id == Member.user_id)

@@ -1,12 +1,12 @@
-"""Custom member roles: a base role with additional abilities.
+"""Custom member roles, each of which adds abilities to a base role.
 
 A member has the base role and the abilities in the group or project of the membership, and in the
 subgroups and projects below it. Administrators create and delete custom roles for the instance.
 Before release 17.0, owners of a group can also create and delete custom roles for the group, which
 only members of the group and of its subgroups and projects can have.
 
-Maintainers and owners assign custom roles. They have every ability, so they cannot give abilities
-that they lack.
+Maintainers and owners assign custom roles. They already have every ability, so they cannot assign
+an ability that they do not have.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability, Role, add_included_abilities
 from domain.audit.events import EventKind
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.core.types.base import get_column_values
 from domain.core.types.pagination import ListPage, OffsetQuery
@@ -27,7 +27,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, Namespace
 from models import Group, Member
 from models import MemberRole as Row
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Highest base role of a custom role. Owners already have every ability.
 MAX_BASE_ROLE = Role.MAINTAINER
@@ -35,7 +35,7 @@ MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH = 255, 1000
 
 
 def is_custom_role_of_member() -> ColumnElement[bool]:
-    """Return the condition that joins a membership with its custom role.
+    """Return an SQL condition that joins a membership with its custom role.
 
     A custom role counts only while its base role is the member's role.
     """
@@ -49,12 +49,12 @@ def find_all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
 
 def find_usable_member_roles(namespace: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
     """Return the custom roles that members of a group or project can have, oldest first."""
-    found = session.scalars(select(Row).where(is_usable_in(namespace)).order_by(Row.id))
+    found = session.scalars(select(Row).where(is_role_usable_in(namespace)).order_by(Row.id))
     return tuple(_build_member_role(each) for each in found)
 
 
-def is_usable_in(namespace: Namespace) -> ColumnElement[bool]:
-    """Return the condition for custom roles that members of a group or project can have.
+def is_role_usable_in(namespace: Namespace) -> ColumnElement[bool]:
+    """Return an SQL condition that matches custom roles for members of a group or project.
 
     These are the roles of the instance, of the group and of its ancestor groups.
     """
@@ -66,18 +66,18 @@ def is_usable_in(namespace: Namespace) -> ColumnElement[bool]:
 def get_usable_member_role(role_id: int, namespace: Namespace, *, session: Session) -> MemberRole:
     """Return a custom role that members of a group or project can have.
 
-    Raise NotFoundError if there is no such role with this id.
+    Raise NotFoundError if there is no such role with this ID.
     """
-    found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(namespace)))
+    found = session.scalar(select(Row).where(Row.id == role_id, is_role_usable_in(namespace)))
     if found is None:
         raise NotFoundError("Member role not found.")
     return _build_member_role(found)
 
 
 def get_member_role(role_id: int, *, session: Session) -> MemberRole:
-    """Return a custom role by its id.
+    """Return a custom role by its ID.
 
-    Raise NotFoundError if there is no role with this id.
+    Raise NotFoundError if there is no role with this ID.
     """
     found = session.get(Row, role_id)
     if found is None:
@@ -96,12 +96,14 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
         _lock_role(role.id, session=session)
     statement = update(Member).where(Member.id == member_id)
     if role is not None:
-        statement = statement.where(Member.role == int(role.base))
+        statement = statement.where(Member.role == int(role.base_role))
     changed = session.execute(
         statement.values(member_role_id=role.id if role else None).returning(Member.id)
     ).first()
     if changed is None and role is not None:
-        message = f'The role "{role.name}" is only for members with the {role.base.label} role.'
+        message = (
+            f'The role "{role.name}" is only for members with the {role.base_role.label} role.'
+        )
         raise InvalidError(message, field="member_role_id")
 
 
@@ -131,7 +133,7 @@ def list_member_roles(work: UnitOfWork, query: OffsetQuery) -> ListPage[MemberRo
 
 @action("member_roles.create")
 def create_member_role(work: UnitOfWork, new: NewMemberRole) -> MemberRole:
-    """Create a member role.
+    """Create a member role for the instance.
 
     Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
@@ -143,7 +145,7 @@ def _create_role(
 ) -> MemberRole:
     name = new_member_role.name.strip()
     _check_new_role(name, new_member_role)
-    insert = insert_into(Row, session=work.session).values(
+    insert = build_session_insert(Row, session=work.session).values(
         group_id=group.id if group else None,
         name=name,
         name_key=fold_text(name),
@@ -228,7 +230,7 @@ def _record_event(
     details = {
         **({"group": group.path} if group else {}),
         "member_role_id": role.id,
-        "base_role": role.base.label,
+        "base_role": role.base_role.label,
         "permissions": ", ".join(sorted(role.abilities)),
     }
     work.record_audit_event(kind, subject=role.name, details=details)

@@ -1,5 +1,6 @@
 """API types for members of projects and groups, invitations and custom roles."""
 
+import re
 from datetime import date, timedelta
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from domain.core.types.base import (
 )
 from domain.core.types.pagination import OffsetQuery
 from domain.projects.views import Namespace
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Time after which an invitation expires.
 INVITATION_LIFETIME = timedelta(days=30)
@@ -33,6 +34,8 @@ INVITATION_LIFETIME = timedelta(days=30)
 _MAX_USERS = 100
 #: Maximum number of email addresses in a request that sends invitations.
 _MAX_ADDRESSES = 20
+#: A recipient with a display name, such as `"Park, Nina" <nina@example.com>`.
+_NAMED_RECIPIENT = re.compile(r'(?:"[^"]*"|[^<>",;\n])*<(?P<address>[^<>]*)>')
 
 
 def _parse_role(value: Any) -> Any:
@@ -45,7 +48,7 @@ RoleParameter = Annotated[Role, BeforeValidator(_parse_role)]
 
 
 class NewMemberRole(Body):
-    """Request body that creates a custom role."""
+    """Request body for creating a custom role."""
 
     name: RequiredText
     description: Text = ""
@@ -74,7 +77,7 @@ class MemberRole(Resource):
     name: str
     description: str
     group_id: int | None = Field(
-        description="Id of the group that the role belongs to. Null for an instance-wide role."
+        description="ID of the group that the role belongs to. Null for an instance-wide role."
     )
     base_access_level: int
     read_code: bool
@@ -86,8 +89,8 @@ class MemberRole(Resource):
     created_at: Time = Field(exclude=True)
 
     @property
-    def base(self) -> Role:
-        """The base role."""
+    def base_role(self) -> Role:
+        """The base role, to which the custom role adds abilities."""
         return Role(self.base_access_level)
 
     @property
@@ -104,7 +107,7 @@ Ids = Annotated[tuple[Id, ...], BeforeValidator(_parse_ids), Field(max_length=_M
 
 
 class MemberQuery(OffsetQuery, GitLabQuery):
-    """Filters for a list of members."""
+    """Query parameters that filter a list of members by name, user ID or state."""
 
     #: Text to search for in names and usernames.
     query: Annotated[Search, Option("--search")] = ""
@@ -124,43 +127,46 @@ class MemberQuery(OffsetQuery, GitLabQuery):
 
 
 class NewMembers(Body):
-    """Users to add as members, given by id or username."""
+    """Users to add as members, given by ID or username."""
 
     user_id: Ids = ()
     username: Annotated[Words, Field(max_length=_MAX_USERS), Argument("USER")] = ()
     access_level: Annotated[RoleParameter, Argument("ROLE")]
     #: First day on which the member no longer has the role.
     expires_at: RequestDay | None = None
-    #: Id of a custom role. Its base role must be the given role.
+    #: ID of a custom role. Its base role must be the given role.
     member_role_id: Id | None = None
 
 
 class MemberChange(Body):
-    """Changes to a membership."""
+    """The new role, expiry date or custom role of a member."""
 
     access_level: Annotated[RoleParameter | None, Argument("ROLE")] = None
     #: First day on which the member no longer has the role. null removes the expiry date.
     expires_at: RequestDay | None = None
-    #: Id of a custom role. Its base role must be the member's role. null removes the custom role.
+    #: ID of a custom role. Its base role must be the member's role. null removes the custom role.
     member_role_id: Id | None = None
 
 
-class MemberRoleGift(Body):
-    """The custom role to assign to a member."""
+class MemberRoleAssignment(Body):
+    """The ID of the custom role to assign to a member, or 0 to remove the custom role."""
 
-    #: Id of the custom role, or 0 to remove the member's custom role.
+    #: ID of the custom role, or 0 to remove the member's custom role.
     member_role_id: Annotated[int, Field(ge=0), Argument("MEMBER-ROLE-ID")]
 
 
 class MemberRoleReference(Resource):
-    """A custom role that a member has."""
+    """The ID and the name of a member's custom role."""
 
     id: int
     name: str
 
 
 class Member(UserReference):
-    """A member of a project or group; `id` is the id of the user."""
+    """A member of a project or group.
+
+    `id` is the ID of the user.
+    """
 
     access_level: int
     created_at: Time
@@ -182,12 +188,22 @@ class AddedMembers(Resource):
 
 
 class InvitationQuery(OffsetQuery, GitLabQuery):
-    """Filters for a list of pending invitations."""
+    """Query parameters that filter a list of pending invitations by email address."""
 
     #: Text to search for in email addresses.
     query: Search = ""
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
+
+
+def _split_addresses(value: Any) -> Any:
+    """Split a string at commas, semicolons and spaces, and return other values unchanged.
+
+    Display names are removed, as in `Nina Park <nina@example.com>`.
+    """
+    if not isinstance(value, str):
+        return value
+    return split_words(_NAMED_RECIPIENT.sub(r" \g<address> ", value).replace(";", ","))
 
 
 def _remove_repeated_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
@@ -199,10 +215,11 @@ def _remove_repeated_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class NewInvitations(Body):
-    """Invitations to one or more email addresses."""
+    """The email addresses to invite, with the role and expiry date of the new members."""
 
     email: Annotated[
         Words,
+        BeforeValidator(_split_addresses),
         Field(min_length=1, max_length=_MAX_ADDRESSES),
         AfterValidator(_remove_repeated_addresses),
     ]
@@ -212,14 +229,14 @@ class NewInvitations(Body):
 
 
 class InvitationChange(Body):
-    """Changes to an invitation."""
+    """The new role or expiry date of an invitation."""
 
     access_level: RoleParameter | None = None
     expires_at: RequestDay | None = None
 
 
 class InvitationResult(Resource):
-    """The result of invitations, with the reason for each address that was not invited."""
+    """The result of sending invitations, with the reason for each address that was not invited."""
 
     status: Literal["success", "error"]
     message: dict[str, str] = Field(default_factory=dict, exclude_if=lambda value: not value)
@@ -241,7 +258,7 @@ class Invitation(Resource):
 
     @property
     def namespace(self) -> Namespace:
-        """The group or project of the invitation."""
+        """The group or project that the invitation is for."""
         return Namespace(group_id=self.group_id, project_id=self.project_id, path=self.path)
 
     @property

@@ -13,7 +13,7 @@ from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.accounts.users import BOT, ERASED, IS_ACTIVE_HUMAN, UserView, get_user
 from domain.audit.events import EventKind
-from domain.core.database.rows import delete_rows, insert_into
+from domain.core.database.bulk_statements import build_bulk_delete, build_session_insert
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import find_role_in_namespace
 from domain.projects.member_roles import assign_member_role
@@ -21,7 +21,7 @@ from domain.projects.member_types import MemberRole
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, Viewer, get_viewer
 from models import Group, Member, Project, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Viewer for the command line, which has the permissions of an owner.
 OPERATOR_VIEWER = Viewer(user_id=None, is_admin=True)
@@ -36,19 +36,19 @@ def add_member(
     session: Session,
     now: datetime,
 ) -> UserView:
-    """Add a user without a direct role as a member.
+    """Add a user as a direct member of a group or project.
 
-    Raise NotFoundError for an unknown user. Raise ForbiddenError if the viewer lacks the required
-    role, and InvalidError for an invalid value. Raise ConflictError for an existing member, since
-    only `change_role` changes the role of a member.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError if the viewer does not have the
+    required role, and InvalidError for an invalid value. Raise ConflictError for an existing
+    member, since only `change_role` changes the role of a member.
     """
     giver = lock_members(namespace, viewer, session=session)
-    _check_login_allowed(login, viewer)
+    _check_login_not_email(login, viewer)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
-        message = "A bot belongs to its access token. Create an access token instead."
+        message = "Bots cannot be added as members. Create an access token instead."
         raise InvalidError(message, field="user")
-    check_grantable(role, giver)
+    check_can_grant_role(role, giver)
     store_member(namespace, user, role, expires_at=None, session=session, now=now)
     return user
 
@@ -67,13 +67,13 @@ def store_member(
     Raise ConflictError if the user is already a member.
     """
     session.execute(
-        delete_rows(Member).where(
+        build_bulk_delete(Member).where(
             Member.user_id == user.id,
             is_direct_membership(namespace),
             Member.expires_at <= now.date(),
         )
     )
-    insert = insert_into(Member, session=session).values(
+    insert = build_session_insert(Member, session=session).values(
         user_id=user.id,
         group_id=namespace.group_id,
         project_id=namespace.project_id,
@@ -109,7 +109,10 @@ def record_member_event(
     user: tuple[int, str],
     **details: object,
 ) -> None:
-    """Record an audit event about a member; `user` contains the member's user id and username."""
+    """Record an audit event about a member.
+
+    `user` contains the member's user ID and username.
+    """
     user_id, username = user
     work.record_audit_event(
         kind,
@@ -123,7 +126,7 @@ def record_member_event(
 def check_expiry_date(expires_at: date | None, today: date) -> None:
     """Check that an expiry date is in the future.
 
-    Raise InvalidError if not.
+    Raise InvalidError otherwise.
     """
     if expires_at is not None and expires_at <= today:
         raise InvalidError("The expiry date must be after today.", field="expires_at")
@@ -132,10 +135,11 @@ def check_expiry_date(expires_at: date | None, today: date) -> None:
 def change_expiry_date(
     work: UnitOfWork, namespace: Namespace, member_id: int, expires_at: date | None
 ) -> None:
-    """Change the expiry date of a member's role; None removes the expiry date.
+    """Change or remove the expiry date of a member's role.
 
-    Raise NotFoundError if there is no such member, and ForbiddenError if the actor lacks the
-    required role. Raise InvalidError for bots and for the last owner of a group.
+    If `expires_at` is None, the expiry date is removed. Raise NotFoundError if there is no such
+    member, and ForbiddenError if the actor does not have the required role. Raise InvalidError for
+    bots and for the last owner of a group.
     """
     session, viewer = work.session, get_viewer(work)
     giver = lock_members(namespace, viewer, session=session)
@@ -163,12 +167,12 @@ def change_role(
     """Change a member's role and return the previous role.
 
     Neither the previous nor the new role may exceed the viewer's own role. Raise NotFoundError if
-    there is no such member, and ForbiddenError if the viewer lacks the required role. Raise
+    there is no such member, and ForbiddenError if the viewer does not have the required role. Raise
     InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
-    check_grantable(role, giver)
+    check_can_grant_role(role, giver)
     before = Role(member.role)
     if role < before:
         check_owner_remains(namespace, member, session=session)
@@ -212,14 +216,14 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
 
     Raise ForbiddenError if the role is below Maintainer.
     """
-    lock_namespace(namespace, session=session)
+    lock_namespace_members(namespace, session=session)
     role = find_role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
         raise ForbiddenError(f"You need the Maintainer role in {namespace.path}.")
     return role
 
 
-def lock_namespace(namespace: Namespace, *, session: Session) -> None:
+def lock_namespace_members(namespace: Namespace, *, session: Session) -> None:
     """Lock the members of a group or project until the commit.
 
     Raise NotFoundError if the group or project was deleted.
@@ -232,23 +236,23 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
         raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
-def _check_login_allowed(login: str, viewer: Viewer) -> None:
+def _check_login_not_email(login: str, viewer: Viewer) -> None:
     """Reject an email address unless the viewer may see the email addresses of other users.
 
-    Raise InvalidError if the login is such an address.
+    Raise InvalidError if the login is rejected.
     """
     if "@" in login.removeprefix("@") and not viewer.is_admin:
         message = (
-            "Use the username to add a member, not the email address. Users can see their user "
-            "name in their profile."
+            "Use the username to add a member, not the email address. Users can see their "
+            "username in their profile."
         )
         raise InvalidError(message, field="user")
 
 
-def check_grantable(role: Role, giver: Role) -> None:
+def check_can_grant_role(role: Role, giver: Role) -> None:
     """Check that a role does not exceed the role of the user who assigns it.
 
-    Raise InvalidError if it does.
+    Raise InvalidError if the role is too high.
     """
     if role > giver:
         message = f"You cannot give the {role.label} role, because your own role is {giver.label}."
@@ -291,7 +295,7 @@ def _check_not_bot(user: User) -> None:
 
 
 def is_direct_membership(namespace: Namespace) -> ColumnElement[bool]:
-    """Return the condition for the direct members of a group or project."""
+    """Return an SQL condition that matches the direct members of a group or project."""
     if namespace.group_id is not None:
         return Member.group_id == namespace.group_id
     return Member.project_id == namespace.project_id
@@ -348,12 +352,12 @@ def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ..
 
 
 def leave_namespace(namespace: Namespace, *, viewer: Viewer, session: Session) -> None:
-    """Remove the viewer's own direct membership; inherited roles remain.
+    """Remove the viewer's own direct membership.
 
-    Raise NotFoundError if the viewer is not a direct member. Raise InvalidError for bots and for
-    the last owner of a group.
+    Inherited roles remain. Raise NotFoundError if the viewer is not a direct member. Raise
+    InvalidError for bots and for the last owner of a group.
     """
-    lock_namespace(namespace, session=session)
+    lock_namespace_members(namespace, session=session)
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)

@@ -19,7 +19,7 @@ from domain.projects.access import (
     get_group,
     read_permissions,
 )
-from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
+from domain.projects.namespace_lists import GroupFilter, ProjectFilter, list_groups, list_projects
 from domain.projects.views import GroupView, ProjectView, Viewer
 from domain.projects.visibility_sql import (
     has_role_in_project,
@@ -38,7 +38,7 @@ _MAX_PROJECTS_PER_GROUP = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ViewerProjects:
-    """The projects of a user; projects with open alerts come first."""
+    """The projects of a user, starting with the projects that have open alerts."""
 
     projects: tuple[ProjectView, ...]
     has_more: bool = False
@@ -66,7 +66,7 @@ def list_my_projects(viewer: Viewer, *, maximum: int, session: Session) -> Viewe
 
 
 def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:
-    """Return whether the viewer can see any project."""
+    """Return whether the viewer can see at least one project."""
     return session.scalar(select(Project.id).where(is_project_visible(viewer)).limit(1)) is not None
 
 
@@ -76,7 +76,7 @@ def search_projects(
     """Return a page of the matching projects that a viewer can see, with open alert counts."""
     found = list_projects(project_filter, page_request, viewer, session=session)
     views = [each.project for each in found.items]
-    items = _add_open_alerts(views, session=session)
+    items = _add_open_alert_counts(views, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -87,7 +87,7 @@ def list_groups_with_projects(
     found = list_groups(group_filter, page_request, viewer, session=session)
     groups = [_add_first_projects(each.group, viewer, session=session) for each in found.items]
     shown = [project for group in groups for project in group.projects]
-    counted = {each.id: each for each in _add_open_alerts(shown, session=session)}
+    counted = {each.id: each for each in _add_open_alert_counts(shown, session=session)}
     items = (
         replace(group, projects=tuple(counted[each.id] for each in group.projects))
         for group in groups
@@ -95,10 +95,10 @@ def list_groups_with_projects(
     return PageResult(items=tuple(items), total=found.total, next_cursor=found.next_cursor)
 
 
-def list_groups_to_create_in(
+def list_groups_for_new_projects(
     viewer: Viewer, *, chosen: str | None, maximum: int, session: Session
 ) -> tuple[str, ...]:
-    """Return up to `maximum` paths of groups in which the viewer may create projects, sorted.
+    """Return the sorted paths of up to `maximum` groups in which the viewer may create projects.
 
     The chosen group is added if the viewer may create projects in it.
     """
@@ -106,12 +106,16 @@ def list_groups_to_create_in(
     part = PageRequest(size=maximum, order_by="path")
     found = list_groups(GroupFilter(least=least), part, viewer, session=session)
     paths = [each.group.path for each in found.items]
-    if chosen and chosen not in paths and _can_create_in(chosen, viewer, session=session):
+    if (
+        chosen
+        and chosen not in paths
+        and _can_create_project_in_group(chosen, viewer, session=session)
+    ):
         paths.append(chosen)
     return tuple(paths)
 
 
-def _can_create_in(path: str, viewer: Viewer, *, session: Session) -> bool:
+def _can_create_project_in_group(path: str, viewer: Viewer, *, session: Session) -> bool:
     try:
         found = get_group(path, viewer, session=session)
     except DomainError:
@@ -139,11 +143,13 @@ def _build_project_views(
     rows: Sequence[Project], viewer: Viewer, *, session: Session
 ) -> tuple[ProjectView, ...]:
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    return _add_open_alerts(map(permissions.build_project_view, rows), session=session)
+    return _add_open_alert_counts(map(permissions.build_project_view, rows), session=session)
 
 
-def _add_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
+def _add_open_alert_counts(
+    views: Iterable[ProjectView], *, session: Session
+) -> tuple[ProjectView, ...]:
     """Add the number of open alerts to each project whose alerts the viewer may see."""
     shown = tuple(views)
-    counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
+    counts = count_open_alerts([each.id for each in shown if each.can_see_alerts], session=session)
     return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)

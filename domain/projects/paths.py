@@ -8,13 +8,13 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.database.pagination import parse_id
-from domain.core.database.rows import delete_rows
 from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace
 from domain.projects.visibility_sql import select_subtree
 from models import FormerPath, Group, Project, RegistryRepository
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _PathRow = TypeVar("_PathRow", Group, Project)
 #: Columns of `FormerPath` that refer to the group or project with the path, by table.
@@ -25,12 +25,18 @@ _OWNER_COLUMNS: Mapping[type, InstrumentedAttribute[int | None]] = {
 
 
 def find_project_path(reference: str, *, session: Session) -> str:
-    """Return the full path for a project's id or path; the project need not exist."""
+    """Return the full path of the project with the given ID or path.
+
+    A path is returned even if there is no such project. Return an empty string for an unknown ID.
+    """
     return _find_path(Project, reference, session=session)
 
 
 def find_group_path(reference: str, *, session: Session) -> str:
-    """Return the full path for a group's id or path; the group need not exist."""
+    """Return the full path of the group with the given ID or path.
+
+    A path is returned even if there is no such group. Return an empty string for an unknown ID.
+    """
     return _find_path(Group, reference, session=session)
 
 
@@ -38,7 +44,7 @@ def _find_path(table: type[Group | Project], reference: str, *, session: Session
     number = parse_id(reference)
     if number is None:
         return reference.replace("\x00", "\ufffd")
-    # A number is always an id, even if it is also the name of a group.
+    # A number is always an ID, even if it is also the name of a group.
     found = select(table.path).where(table.id == number, table.deleted_at.is_(None))
     return session.scalar(found) or ""
 
@@ -46,7 +52,7 @@ def _find_path(table: type[Group | Project], reference: str, *, session: Session
 def list_ancestor_paths(path: str) -> tuple[str, ...]:
     """Return the paths of all ancestor groups of a full path, outermost first.
 
-    `list_ancestor_paths("acme/shops/eu")` is `("acme", "acme/shops")`.
+    `list_ancestor_paths("acme/shops/eu")` returns `("acme", "acme/shops")`.
     """
     parts = path.split("/")
     return tuple("/".join(parts[:length]) for length in range(1, len(parts)))
@@ -70,7 +76,7 @@ class MovedError(NotFoundError):
 
 @dataclass(frozen=True, kw_only=True)
 class FormerPathView:
-    """A former path of a group or project."""
+    """A former path of a group or project, and the time when it was replaced."""
 
     id: int
     path: str
@@ -114,9 +120,9 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
     )
     if former is None:
         raise NotFoundError("This former path was already released.")
-    path, released = former.path, _is_at_or_below(former)
+    path, released = former.path, _is_path_or_descendant(former)
     _check_no_images(former, released, session=session)
-    session.execute(delete_rows(FormerPath).where(released))
+    session.execute(build_bulk_delete(FormerPath).where(released))
     return path
 
 
@@ -126,8 +132,11 @@ def _belongs_to_namespace(namespace: Namespace) -> ColumnElement[bool]:
     return FormerPath.project_id == namespace.project_id
 
 
-def _is_at_or_below(former_path: FormerPath) -> ColumnElement[bool]:
-    """Return the condition for a former path and, for a group, the former paths below it."""
+def _is_path_or_descendant(former_path: FormerPath) -> ColumnElement[bool]:
+    """Return an SQL condition that matches a former path.
+
+    For a group, the condition also matches the former paths below it.
+    """
     if former_path.group_id is None:
         return FormerPath.id == former_path.id
     groups = select_subtree(select(Group.id).where(Group.id == former_path.group_id))
@@ -135,11 +144,11 @@ def _is_at_or_below(former_path: FormerPath) -> ColumnElement[bool]:
     is_inside = or_(FormerPath.group_id.in_(groups), FormerPath.project_id.in_(projects))
     return or_(
         FormerPath.id == former_path.id,
-        is_inside & _is_path_below(FormerPath.path_key, former_path.path_key),
+        is_inside & _is_descendant_path(FormerPath.path_key, former_path.path_key),
     )
 
 
-def _is_path_below(column: InstrumentedAttribute[str], path: str) -> ColumnElement[bool]:
+def _is_descendant_path(column: InstrumentedAttribute[str], path: str) -> ColumnElement[bool]:
     prefix = f"{path}/"
     return func.substr(column, 1, len(prefix)) == prefix
 
@@ -151,7 +160,7 @@ def _check_no_images(
     name = RegistryRepository.name
     images = select(name).where(
         RegistryRepository.project_id.in_(projects),
-        or_(name == former_path.path_key, _is_path_below(name, former_path.path_key)),
+        or_(name == former_path.path_key, _is_descendant_path(name, former_path.path_key)),
         or_(
             RegistryRepository.removed_at.is_(None),
             RegistryRepository.pushed_at > RegistryRepository.removed_at,

@@ -15,14 +15,14 @@ from domain.core.errors import InvalidError
 from domain.core.types.base import Body
 from domain.core.types.pagination import ListPage
 from domain.paging.escalations.transfer_checks import prepare_transfer
-from domain.projects import creation, deletion, transfers, types
+from domain.projects import deletion, namespace_changes, transfers, types
 from domain.projects.access import get_group, get_project
-from domain.projects.creation import (
+from domain.projects.namespace_changes import (
     ColumnChanges,
     ReservedNames,
     add_creator_as_owner,
     edit_project,
-    validate_segment,
+    validate_path_segment,
 )
 from domain.projects.paths import (
     FormerPathView,
@@ -53,7 +53,7 @@ from domain.projects.views import (
 )
 from models import Group as GroupRow
 from models import User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _EVENT_KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
@@ -115,8 +115,11 @@ def list_projects(work: UnitOfWork, query: ProjectQuery) -> ListPage[Project]:
 
 @read_action("projects.show")
 def show_project(work: UnitOfWork, project: ProjectView) -> Project:
-    """Show a project."""
-    return types.show_project(work, project)
+    """Show a project.
+
+    The response contains all fields, as in lists without `simple=true`.
+    """
+    return types.build_project_resource(work, project)
 
 
 @read_action("projects.transfer_locations")
@@ -132,20 +135,22 @@ def create_project(work: UnitOfWork, new: NewProject) -> Project:
     """Create a project in a group or in the caller's personal namespace.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError if the caller lacks the required role.
+    unknown group. Raise ForbiddenError if the caller does not have the required role.
     """
     holder = _get_target_group_path(work, new.namespace_id)
-    segment = validate_segment(new.path) if new.path else _derive_segment(new.name)
-    made = creation.create_project(
+    segment = validate_path_segment(new.path) if new.path else _derive_path_segment(new.name)
+    made = namespace_changes.create_project(
         f"{holder}/{segment}",
         visibility=new.visibility,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
+        namespace_details=namespace_changes.NamespaceDetails(
+            name=new.name, description=new.description
+        ),
     )
     number = made.project_id or 0
-    creation.edit_project(work, number, new.access_settings)
+    namespace_changes.edit_project(work, number, new.access_settings)
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)
     return _reload_project(work, made.path)
@@ -158,12 +163,12 @@ def change_project(work: UnitOfWork, project: ProjectView, change: ProjectChange
     Only the last part of the path can change.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use. Raise ForbiddenError
-    if the caller may not change the visibility.
+    if the caller is not allowed to change the visibility.
     """
-    moved: creation.ColumnChanges = {}
+    moved: namespace_changes.ColumnChanges = {}
     if change.path is not None:
         moved = transfers.rename_project(work, project.id, change.path)
-    edits = creation.edit_project(work, project.id, change.changed_settings)
+    edits = namespace_changes.edit_project(work, project.id, change.changed_settings)
     return _reload_project(
         work, record_namespace_changes(work, project.namespace, {**moved, **edits})
     )
@@ -176,8 +181,8 @@ def transfer_project(work: UnitOfWork, project: ProjectView, transfer: ProjectTr
     The caller must be a maintainer of the other group.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
-    unknown group. Raise ForbiddenError if the caller lacks the required role. Raise ConflictError
-    if a policy or route depends on a group that the project leaves.
+    unknown group. Raise ForbiddenError if the caller does not have the required role. Raise
+    ConflictError if a policy or route depends on a group that the project leaves.
     """
     holder = _get_target_group_path(work, transfer.namespace)
     prepare_transfer(work, project, holder)
@@ -199,7 +204,7 @@ def delete_project(work: UnitOfWork, project: ProjectView) -> Accepted:
 @action("projects.archive")
 def archive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Archive a project, so that it accepts no changes, pushes or alerts."""
-    if creation.archive_project_row(project.id, session=work.session, now=work.now):
+    if namespace_changes.archive_project_row(project.id, session=work.session, now=work.now):
         work.record_audit_event(
             EventKind.PROJECT_ARCHIVED, subject=project.path, event_namespace=project.namespace
         )
@@ -209,7 +214,7 @@ def archive_project(work: UnitOfWork, project: ProjectView) -> Project:
 @action("projects.unarchive")
 def unarchive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Unarchive a project, so that it accepts changes, pushes and alerts again."""
-    if creation.unarchive_project(project.id, session=work.session):
+    if namespace_changes.unarchive_project(project.id, session=work.session):
         work.record_audit_event(
             EventKind.PROJECT_UNARCHIVED, subject=project.path, event_namespace=project.namespace
         )
@@ -217,7 +222,9 @@ def unarchive_project(work: UnitOfWork, project: ProjectView) -> Project:
 
 
 @read_action("former_paths.index")
-def show_former_paths(work: UnitOfWork, holder: ProjectOrGroup) -> tuple[FormerPathView, ...]:
+def list_namespace_former_paths(
+    work: UnitOfWork, holder: ProjectOrGroup
+) -> tuple[FormerPathView, ...]:
     """List the former paths of a group or project, newest first."""
     return list_former_paths(holder.namespace, maximum=_MAX_FORMER_PATHS, session=work.session)
 
@@ -246,14 +253,14 @@ def _get_or_create_own_namespace(work: UnitOfWork) -> str:
     found = work.session.scalar(select(GroupRow.path).where(GroupRow.owner_id == user.id))
     if found is not None:
         return found
-    made = creation.create_group(
+    made = namespace_changes.create_group(
         user.username,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
         owner_id=user.id,
     )
-    creation.add_owner(made, user.id, session=work.session, now=work.now)
+    namespace_changes.add_owner(made, user.id, session=work.session, now=work.now)
     return made.path
 
 
@@ -262,8 +269,8 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
 
     The actor must be a maintainer of the group. Without a reference, or with the actor's own
     username, the group is the actor's personal namespace. Raise NotFoundError for an unknown group,
-    and ForbiddenError if the actor lacks the required role. Raise InvalidError if the actor would
-    need a personal namespace, but is not a person.
+    and ForbiddenError if the actor does not have the required role. Raise InvalidError if the actor
+    would need a personal namespace, but is not a person.
     """
     if reference is None:
         return _get_or_create_own_namespace(work)
@@ -275,15 +282,17 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
 
 
 def get_maintained_group(work: UnitOfWork, reference: int | str) -> GroupView:
-    """Return the group with the given id or path; the actor must be a maintainer of the group.
+    """Return a group of which the actor is a maintainer, by its ID or path.
 
-    Raise NotFoundError for an unknown group, and ForbiddenError if the actor lacks the required
-    role.
+    Raise NotFoundError for an unknown group, and ForbiddenError if the actor does not have the
+    required role.
     """
-    return _get_maintained_group_at(work, find_group_path(str(reference), session=work.session))
+    return _get_maintained_group_by_path(
+        work, find_group_path(str(reference), session=work.session)
+    )
 
 
-def _get_maintained_group_at(work: UnitOfWork, path: str) -> GroupView:
+def _get_maintained_group_by_path(work: UnitOfWork, path: str) -> GroupView:
     group = get_group(path, get_viewer(work), session=work.session)
     check_role(group, Role.MAINTAINER)
     return group
@@ -294,8 +303,9 @@ def find_transfer_destination(work: UnitOfWork, holder: ProjectOrGroup, path: st
 
     Return None if a group is transferred to the top level. The actor must be a maintainer of the
     destination. A project can also be transferred to the actor's personal namespace. Raise
-    NotFoundError for an unknown group, and ForbiddenError if the actor lacks the required role.
-    Raise InvalidError for an empty path if a project is transferred, or for the current group.
+    NotFoundError for an unknown group, and ForbiddenError if the actor does not have the required
+    role. Raise InvalidError for an empty path if a project is transferred, or for the current
+    group.
     """
     namespace = holder.namespace
     if not path and holder.is_group:
@@ -303,13 +313,13 @@ def find_transfer_destination(work: UnitOfWork, holder: ProjectOrGroup, path: st
     if not path:
         raise InvalidError("Enter the full path of a group.", field="to")
     if holder.is_group or path != work.actor.name:
-        path = _get_maintained_group_at(work, path).path
+        path = _get_maintained_group_by_path(work, path).path
     if path == get_parent_path(namespace.path):
         raise InvalidError(f"The {namespace.resource_type} is already in {path}.", field="to")
     return path
 
 
-def _derive_segment(name: str) -> str:
+def _derive_path_segment(name: str) -> str:
     path = slugify_name(name)
     if not path:
         message = "`path` is missing and cannot be derived from `name`."
@@ -323,7 +333,7 @@ def _reload_project(work: UnitOfWork, path: str) -> Project:
 
 
 class JobTokenScopeBody(Body):
-    """Limits on a project's job tokens; omitted limits remain unchanged."""
+    """Limits on a project's job tokens. Omitted limits remain unchanged."""
 
     #: Alternative name of `inbound_enabled`, used by clients.
     enabled: bool | None = None

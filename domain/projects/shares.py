@@ -1,4 +1,4 @@
-"""Shares projects with groups, which makes the groups' members members of the project."""
+"""Shares projects with groups, which gives the groups' members a role in the projects."""
 
 from datetime import date
 from typing import Annotated
@@ -15,7 +15,7 @@ from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.base import Argument, Body, Id, RequestDay, Resource
 from domain.projects.access import get_group
 from domain.projects.member_types import RoleParameter
-from domain.projects.members import check_expiry_date, check_grantable, lock_members
+from domain.projects.members import check_can_grant_role, check_expiry_date, lock_members
 from domain.projects.paths import find_group_path, list_ancestor_paths
 from domain.projects.types import Name
 from domain.projects.views import ProjectView, get_viewer
@@ -23,7 +23,7 @@ from models import Group, ProjectShare
 
 
 class NewShare(Body):
-    """A group with which a project is to be shared."""
+    """The group to share a project with."""
 
     #: Id or full path of the group.
     group_id: Annotated[Id | Name, Argument("GROUP")]
@@ -34,7 +34,7 @@ class NewShare(Body):
 
 
 class Share(Resource):
-    """A share of a project with a group."""
+    """The share of a project with a group: the maximum role and the expiry date."""
 
     id: int
     project_id: int
@@ -49,12 +49,12 @@ def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Shar
 
     The caller must be a member of the group.
 
-    Raise NotFoundError for an unknown group. Raise ForbiddenError if the caller lacks the required
-    role, and InvalidError for an invalid value.
+    Raise NotFoundError for an unknown group. Raise ForbiddenError if the caller does not have the
+    required role, and InvalidError for an invalid value.
     """
     session, viewer = work.session, get_viewer(work)
     giver = lock_members(project.namespace, viewer, session=session)
-    check_grantable(new.group_access, giver)
+    check_can_grant_role(new.group_access, giver)
     check_expiry_date(new.expires_at, work.now.date())
     path = find_group_path(str(new.group_id), session=session)
     group = get_group(path, viewer, session=session)
@@ -63,7 +63,7 @@ def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Shar
     if group.path in list_ancestor_paths(project.path):
         message = f"The project is in {group.path}, so members of the group already have access."
         raise InvalidError(message, field="group_id")
-    share = session.scalar(select(ProjectShare).where(*_is_share(project, group.id)))
+    share = session.scalar(select(ProjectShare).where(*_build_share_conditions(project, group.id)))
     if share is None:
         share = ProjectShare(project_id=project.id, group_id=group.id, created_at=work.now)
         session.add(share)
@@ -71,7 +71,7 @@ def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Shar
         _check_can_change_share(share, giver, work.now.date())
     share.role, share.expires_at = int(new.group_access), new.expires_at
     session.flush()
-    _record_share(work, project, group.path, new.group_access.label)
+    _record_share_event(work, project, group.path, new.group_access.label)
     return Share.model_validate(share)
 
 
@@ -84,18 +84,20 @@ def unshare_project(work: UnitOfWork, project: ProjectView, group_id: int) -> No
     """
     giver = lock_members(project.namespace, get_viewer(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
-    row = work.session.execute(found.where(*_is_share(project, group_id))).one_or_none()
+    row = work.session.execute(
+        found.where(*_build_share_conditions(project, group_id))
+    ).one_or_none()
     if row is None:
         raise NotFoundError("The project is not shared with this group.")
     _check_can_change_share(row.ProjectShare, giver, work.now.date())
     work.session.delete(row.ProjectShare)
-    _record_share(work, project, row.path, "none")
+    _record_share_event(work, project, row.path, "none")
 
 
 def _check_can_change_share(share: ProjectShare, giver: Role, today: date) -> None:
     """Check that the role of a share does not exceed the role of the caller.
 
-    Raise ForbiddenError if it does.
+    Raise ForbiddenError if the role is too high.
     """
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
@@ -105,13 +107,13 @@ def _check_can_change_share(share: ProjectShare, giver: Role, today: date) -> No
         )
 
 
-def _is_share(
+def _build_share_conditions(
     project: ProjectView, group_id: int
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return ProjectShare.project_id == project.id, ProjectShare.group_id == group_id
 
 
-def _record_share(work: UnitOfWork, project: ProjectView, group: str, role: str) -> None:
+def _record_share_event(work: UnitOfWork, project: ProjectView, group: str, role: str) -> None:
     details = {"changed": "shared groups", "group": group, "role": role}
     kind, place = EventKind.PROJECT_CHANGED, project.namespace
     work.record_audit_event(kind, subject=project.path, event_namespace=place, details=details)

@@ -25,26 +25,26 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.accounts.names import MAX_PATH_LENGTH
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.database.locks import AdvisoryLock
-from domain.core.database.rows import delete_rows, update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import select_shared_roles
-from domain.projects.creation import (
+from domain.projects.escalation_followers import update_escalation_followers
+from domain.projects.members import has_owner, is_direct_membership
+from domain.projects.namespace_changes import (
     ColumnChanges,
     ReservedNames,
     add_owner,
     build_former_path_error,
-    check_path_free,
+    check_path_available,
     check_path_valid,
     lock_parent_group,
 )
-from domain.projects.members import has_owner, is_direct_membership
 from domain.projects.paths import get_parent_path, list_ancestor_paths
-from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import FormerPath, Group, Member, Project, RegistryRepository, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
@@ -134,12 +134,12 @@ def _move_project(
         return {}
     check_path_valid(path, reserved=_NO_RESERVED_NAMES)
     if fold_text(path) != fold_text(before):
-        check_path_free(path, session=session, own_namespace=namespace)
+        check_path_available(path, session=session, own_namespace=namespace)
         _store_former_paths(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
     session.flush()
-    _resolve_former_paths(Project, Project.id == project.id, session=session)
-    update_followed_projects(select(Project.id).where(Project.id == project.id), session=session)
+    _release_reused_former_paths(Project, Project.id == project.id, session=session)
+    update_escalation_followers(select(Project.id).where(Project.id == project.id), session=session)
     return {"path": (before, path)}
 
 
@@ -155,10 +155,10 @@ def _move_group(
     if path == before:
         return {}
     check_path_valid(path, reserved=work.policy(ReservedNames).names)
-    _check_lengths(before, path, groups, projects, session=session)
+    _check_path_lengths(before, path, groups, projects, session=session)
     if fold_text(path) != fold_text(before):
         own = Namespace(group_id=group.id, path=before)
-        check_path_free(path, session=session, own_namespace=own, owner_id=group.owner_id)
+        check_path_available(path, session=session, own_namespace=own, owner_id=group.owner_id)
         _store_former_paths(Group, groups, session=session, now=now)
         _store_former_paths(Project, projects, session=session, now=now)
     group.parent_id = holder.id if holder else None
@@ -166,14 +166,14 @@ def _move_group(
     tables: tuple[tuple[Table, ColumnElement[bool]], ...] = ((Group, groups), (Project, projects))
     for table, inside in tables:
         _replace_path_prefix(table, inside, before, path, session=session)
-        _resolve_former_paths(table, inside, session=session)
-    update_followed_projects(select(Project.id).where(projects), session=session)
+        _release_reused_former_paths(table, inside, session=session)
+    update_escalation_followers(select(Project.id).where(projects), session=session)
     session.expire_all()  # The statements above changed the paths without updating loaded rows.
     return {"path": (before, path)}
 
 
 def _build_subtree_conditions(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return the conditions for a group with its subgroups, and for their projects."""
+    """Return SQL conditions that match a group with its subgroups, and their projects."""
     ids = select_subtree(select(Group.id).where(Group.id == group_id))
     return (
         Group.id.in_(ids) & Group.deleted_at.is_(None),
@@ -199,10 +199,10 @@ def _replace_path_prefix(
         "path": literal(path) + func.substr(table.path, rest),
         "path_key": literal(fold_text(path)) + func.substr(_get_path_key(table), rest),
     }
-    session.execute(update_rows(table).where(condition).values(values))
+    session.execute(build_bulk_update(table).where(condition).values(values))
 
 
-def _resolve_former_paths(
+def _release_reused_former_paths(
     table: Table, condition: ColumnElement[bool], *, session: Session
 ) -> None:
     """Delete former paths that groups or projects use again.
@@ -211,14 +211,14 @@ def _resolve_former_paths(
     """
     holder = getattr(FormerPath, _get_owner_column(table))
     is_again = exists().where(condition, table.id == holder, table.path_key == FormerPath.path_key)
-    session.execute(delete_rows(FormerPath).where(is_again))
+    session.execute(build_bulk_delete(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
     of_another = session.scalar(taken.where(condition).limit(1))
     if of_another is not None:
         raise build_former_path_error(of_another)
 
 
-def _check_lengths(
+def _check_path_lengths(
     before: str,
     path: str,
     groups: ColumnElement[bool],
@@ -284,7 +284,7 @@ def _get_owner_column(table: Table) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRole:
-    """A member whose highest role changes with a transfer."""
+    """A member whose highest role is changed by a transfer."""
 
     user_id: int
     username: str
@@ -304,19 +304,20 @@ class ChangedRole:
 class TransferEffects:
     """The effects of a transfer on the members and images of a group or project."""
 
-    #: First changed roles: lowered roles, then other roles, each ordered by username.
+    #: Changed roles that are shown: lowered roles first, then other roles, each ordered by
+    #: username.
     roles: tuple[ChangedRole, ...]
     role_count: int
     #: Number of repositories in the container registry, whose names do not change.
     image_count: int
 
     @property
-    def hidden_count(self) -> int:
+    def hidden_role_count(self) -> int:
         """Number of changed roles that are not shown."""
         return self.role_count - len(self.roles)
 
 
-def explain_transfer(
+def find_transfer_effects(
     namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
 ) -> TransferEffects:
     """Return the effects of transferring a group or project to a group or to the top level."""
@@ -326,10 +327,10 @@ def explain_transfer(
         for role, user_id in session.execute(shared):
             here[user_id] = max(Role(role), here.get(user_id, Role.GUEST))
     before = _read_roles(
-        _is_in_any_group(list_ancestor_paths(namespace.path)), viewer, session=session
+        _is_member_of_any_group(list_ancestor_paths(namespace.path)), viewer, session=session
     )
     above = (*list_ancestor_paths(new_parent), new_parent) if new_parent else ()
-    after = _read_roles(_is_in_any_group(above), viewer, session=session)
+    after = _read_roles(_is_member_of_any_group(above), viewer, session=session)
     changed = {
         user_id: (
             _find_highest_role(here, before, user_id),
@@ -367,7 +368,7 @@ def ensure_group_has_owner(
         member.role, member.expires_at, member.member_role_id = int(Role.OWNER), None, None
 
 
-def _is_in_any_group(paths: Iterable[str]) -> ColumnElement[bool]:
+def _is_member_of_any_group(paths: Iterable[str]) -> ColumnElement[bool]:
     keys = [fold_text(path) for path in paths]
     return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
 

@@ -26,9 +26,9 @@ from domain.core.types.base import (
     split_words,
 )
 from domain.core.types.pagination import ListPage, PagedQuery
-from domain.projects import listing
-from domain.projects.creation import MAX_DESCRIPTION_LENGTH
-from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
+from domain.projects import namespace_lists
+from domain.projects.namespace_changes import MAX_DESCRIPTION_LENGTH
+from domain.projects.namespace_lists import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
 from domain.projects.views import GroupView, ProjectView, SharedGroup, get_viewer
 
 #: Description of a group or a project.
@@ -67,7 +67,7 @@ MAX_GRACE_HOURS = 8_760
 
 
 class GroupQuery(PagedQuery, GitLabQuery):
-    """Filters for a list of groups."""
+    """Query parameters that filter and sort a list of groups."""
 
     #: Text to search for in names and paths.
     search: Search = ""
@@ -99,7 +99,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
     def build_filter(
         self, *, parent_id: int | None = None, below_id: int | None = None
     ) -> GroupFilter:
-        """Return the filter, limited to the direct subgroups or to all subgroups of a group."""
+        """Return the group filter, limited to the direct subgroups or all subgroups of a group."""
         return GroupFilter(
             parent_id=parent_id,
             below_id=below_id,
@@ -128,7 +128,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
 
     def build_filter(self, *, is_admin: bool) -> GroupFilter:
-        """Return the filter: the caller's groups or, for administrators, all groups."""
+        """Return the group filter: the caller's groups or, for administrators, all groups."""
         least = choose_minimum_role(owned=self.owned_only, role=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
@@ -145,7 +145,7 @@ class NewGroup(Body):
 
 
 class GroupChange(Body):
-    """Changes to a group."""
+    """The new name, path, description or two-factor requirement of a group."""
 
     name: Name | None = None
     #: Last segment of the full path. URLs with the former path still work.
@@ -160,9 +160,9 @@ class GroupChange(Body):
 
 
 class GroupTransfer(Body):
-    """The destination of a group transfer."""
+    """The new parent group of a transferred group."""
 
-    #: Id of the new parent group. Without an id, the group is transferred to the top level.
+    #: ID of the new parent group. Without an ID, the group is transferred to the top level.
     group_id: Id | None = None
 
 
@@ -207,7 +207,7 @@ class Accepted(Resource):
 
 
 class ProjectQuery(PagedQuery, GitLabQuery):
-    """Filters for a list of projects."""
+    """Query parameters that filter and sort a list of projects."""
 
     #: Text to search for in names and in the last segments of paths.
     search: Search = ""
@@ -230,7 +230,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     #: Same as `last_activity_after`, since any change is an activity.
     updated_after: RequestTimeOrDay | None = None
     updated_before: RequestTimeOrDay | None = None
-    #: Sort order. Values that Gatebell's projects do not have, such as `star_count`, sort by id.
+    #: Sort order. Values that Gatebell's projects do not have, such as `star_count`, sort by ID.
     order_by: Literal[
         "id",
         "name",
@@ -270,7 +270,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
         with_subgroups: bool = False,
         owner_id: int | None = None,
     ) -> ProjectFilter:
-        """Return the filter, limited to a group or to an owner."""
+        """Return the project filter, limited to a group or to an owner."""
         return ProjectFilter(
             group_id=group_id,
             with_subgroups=with_subgroups,
@@ -291,7 +291,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
 
 
 class GroupProjectQuery(ProjectQuery):
-    """Filters for a list of a group's projects."""
+    """Query parameters that filter and sort a list of a group's projects."""
 
     include_subgroups: bool = False
     include_ancestor_groups: WithoutEffect = ""
@@ -318,24 +318,24 @@ class _ProjectSettings(Body):
 
     @property
     def access_settings(self) -> dict[str, Any]:
-        """The access settings by column; None leaves a column unchanged."""
+        """The access settings by column. None leaves a column unchanged."""
         levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
 
 
 class NewProject(_ProjectSettings):
-    """A new project; `name` or `path` is required."""
+    """Request body that creates a project. A name or a path is required."""
 
     name: Name = ""
     path: Name = ""
-    #: Id of the group. Without an id, the project is created in the caller's personal namespace.
+    #: ID of the group. Without an ID, the project is created in the caller's personal namespace.
     namespace_id: Id | None = None
     visibility: Visibility = "private"
     description: Description = ""
 
 
 class ProjectChange(_ProjectSettings):
-    """Changes to a project."""
+    """The new name, path, description, visibility or access levels of a project."""
 
     name: Name | None = None
     #: Last segment of the full path. URLs with the former path still work.
@@ -345,13 +345,13 @@ class ProjectChange(_ProjectSettings):
 
     @property
     def changed_settings(self) -> dict[str, Any]:
-        """The settings by column, without the path; None leaves a column unchanged."""
+        """The settings by column, without the path. None leaves a column unchanged."""
         words = {"name": self.name, "description": self.description}
         return words | {"visibility": self.visibility} | self.access_settings
 
 
 class ProjectTransfer(Body):
-    """The destination of a project transfer."""
+    """The new group of a transferred project, or the caller's personal namespace."""
 
     #: Id or full path of a group, or the caller's username.
     namespace: Annotated[Id | Name, Argument("GROUP")]
@@ -403,7 +403,7 @@ def _build_detail_field() -> Any:
 
 
 def _build_removed_field(release: str, meaning: str) -> Any:
-    """Return a deprecated field, which responses no longer contain from `release` on."""
+    """Return a deprecated field that responses no longer contain as of `release`."""
     return Field(
         default=None,
         exclude_if=_is_absent,
@@ -413,7 +413,7 @@ def _build_removed_field(release: str, meaning: str) -> Any:
 
 
 class Project(Resource):
-    """A project; with `simple=true`, lists contain only its basic fields."""
+    """A project in a group or personal namespace. Lists with `simple=true` contain fewer fields."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -470,7 +470,7 @@ class RepositoryState:
 
 @dataclass(frozen=True)
 class RepositoryLookup:
-    """The function with which actions look up the repository of a project."""
+    """The function that actions use to look up the repository of a project."""
 
     find: Callable[[ProjectView], RepositoryState]
 
@@ -479,22 +479,22 @@ def find_groups(
     work: UnitOfWork, query: GroupQuery | TransferQuery, group_filter: GroupFilter
 ) -> ListPage[Group]:
     """Return a page of the matching groups that the actor can see."""
-    found = listing.list_groups(
-        group_filter, query.requested_part, get_viewer(work), session=work.session
+    found = namespace_lists.list_groups(
+        group_filter, query.requested_range, get_viewer(work), session=work.session
     )
-    return ListPage.from_listed_page(found, lambda each: _build_group(work, each))
+    return ListPage.from_page_result(found, lambda each: _build_group(work, each))
 
 
-def show_group(work: UnitOfWork, group: GroupView) -> Group:
+def build_group_resource(work: UnitOfWork, group: GroupView) -> Group:
     """Return a group as an API resource."""
-    return _build_group(work, listing.get_group_details(group, session=work.session))
+    return _build_group(work, namespace_lists.get_group_details(group, session=work.session))
 
 
 def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
-    """Return a page of the actor's groups and personal namespace as namespaces."""
+    """Return a page of the groups and personal namespaces that the actor can list."""
     wanted, viewer = query.build_filter(is_admin=work.actor.is_admin), get_viewer(work)
-    found = listing.list_groups(wanted, query.requested_part, viewer, session=work.session)
-    return ListPage.from_listed_page(found, lambda each: show_namespace(work, each.group))
+    found = namespace_lists.list_groups(wanted, query.requested_range, viewer, session=work.session)
+    return ListPage.from_page_result(found, lambda each: build_namespace_resource(work, each.group))
 
 
 def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListPage[Project]:
@@ -502,17 +502,17 @@ def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListP
 
     `limits` can contain `group_id`, `with_subgroups` and `owner_id`.
     """
-    found = listing.list_projects(
-        query.build_filter(**limits), query.requested_part, get_viewer(work), session=work.session
+    found = namespace_lists.list_projects(
+        query.build_filter(**limits), query.requested_range, get_viewer(work), session=work.session
     )
     shown = _build_simple_project if query.simple else _build_project
     look = work.policy(RepositoryLookup).find
-    return ListPage.from_listed_page(found, lambda each: shown(work, each, look(each.project)))
+    return ListPage.from_page_result(found, lambda each: shown(work, each, look(each.project)))
 
 
-def show_project(work: UnitOfWork, project: ProjectView) -> Project:
+def build_project_resource(work: UnitOfWork, project: ProjectView) -> Project:
     """Return a project as an API resource."""
-    found = listing.get_project_details(project, get_viewer(work), session=work.session)
+    found = namespace_lists.get_project_details(project, get_viewer(work), session=work.session)
     return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
@@ -577,12 +577,12 @@ def _build_simple_project(
         ssh_url_to_repo=f"{url}.git",
         last_activity_at=details.last_activity_at,
         web_url=url,
-        namespace=show_namespace(work, details.holder),
+        namespace=build_namespace_resource(work, details.holder),
     )
 
 
-def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
-    """Return a group or personal namespace as the namespace of its projects."""
+def build_namespace_resource(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
+    """Return a group or personal namespace as an API resource of type `ProjectNamespace`."""
     return ProjectNamespace(
         id=group.id,
         name=group.name,

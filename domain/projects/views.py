@@ -13,7 +13,7 @@ from domain.core.types.base import Resource
 
 @dataclass(frozen=True, kw_only=True)
 class Viewer:
-    """The user who views groups and projects; anonymous if `user_id` is None."""
+    """The user who views groups and projects, or an anonymous viewer if `user_id` is None."""
 
     user_id: int | None
     is_admin: bool = False
@@ -37,12 +37,12 @@ class Namespace:
 
     @property
     def resource_type(self) -> str:
-        """The type: `group` or `project`."""
+        """The type of the namespace: `group` or `project`."""
         return "project" if self.group_id is None else "group"
 
     @property
     def id(self) -> int | None:
-        """Id of the group or project."""
+        """ID of the group or project."""
         return self.project_id if self.group_id is None else self.group_id
 
     @property
@@ -70,7 +70,7 @@ _DEFAULT_JOB_TOKEN_SCOPE = JobTokenScope(inbound_enabled=True, outbound_enabled=
 
 @dataclass(frozen=True, kw_only=True)
 class _NamespaceView:
-    """A group or project as one viewer sees it."""
+    """The common fields of a group or project, with the role and abilities of one viewer."""
 
     id: int
     name: str
@@ -84,7 +84,7 @@ class _NamespaceView:
     abilities: frozenset[Ability] = frozenset()
 
     def has_ability(self, ability: Ability) -> bool:
-        """Return whether the viewer has an ability by role or by custom role."""
+        """Return whether the viewer has an ability through a standard or custom role."""
         return self.has_role(MINIMUM_ROLES[ability]) or ability in self.abilities
 
     def has_role(self, minimum_role: Role) -> bool:
@@ -92,7 +92,7 @@ class _NamespaceView:
         return self.role is not None and self.role >= minimum_role
 
     @property
-    def handles_alerts(self) -> bool:
+    def can_handle_alerts(self) -> bool:
         """True if the viewer may change, assign, comment on and silence alerts."""
         return not self.is_archived and self.has_ability(Ability.ADMIN_ALERTS)
 
@@ -103,18 +103,18 @@ class _NamespaceView:
 
     @property
     def can_edit(self) -> bool:
-        """True if the viewer may change settings that cannot be changed in archived projects."""
+        """True if the viewer can maintain the project or group, and it is not archived."""
         return self.can_maintain and not self.is_archived
 
     @property
-    def is_owned(self) -> bool:
-        """True if the viewer has the rights of an owner, such as deletion."""
+    def has_owner_role(self) -> bool:
+        """True if the viewer has the Owner role, which is required to delete the namespace."""
         return self.role == Role.OWNER
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectView(_NamespaceView):
-    """A project as one viewer sees it."""
+    """A project with the role and abilities of one viewer."""
 
     visibility: str
     group_id: int
@@ -127,25 +127,25 @@ class ProjectView(_NamespaceView):
     is_personal: ClassVar[bool] = False
 
     @property
-    def shows_alerts(self) -> bool:
-        """True if the viewer may see the project's alerts."""
+    def can_see_alerts(self) -> bool:
+        """True if monitoring is enabled and the viewer may see the project's alerts."""
         return self.has_feature(Feature.MONITOR) and self.has_ability(Ability.READ_ALERTS)
 
     @property
-    def manages_environments(self) -> bool:
+    def can_manage_environments(self) -> bool:
         """True if the viewer may create and delete environments."""
         return not self.is_archived and self.has_ability(Ability.ADMIN_ENVIRONMENTS)
 
     @property
-    def shows_environments(self) -> bool:
-        """True if the viewer may see environments."""
+    def can_see_environments(self) -> bool:
+        """True if environments are enabled and the viewer may see them."""
         return self.has_feature(Feature.ENVIRONMENTS) and self.has_ability(
             Ability.READ_ENVIRONMENTS
         )
 
     @property
-    def can_integrate(self) -> bool:
-        """True if the viewer may see and change integrations."""
+    def can_manage_integrations(self) -> bool:
+        """True if monitoring is enabled and the viewer may see and change integrations."""
         return self.has_feature(Feature.MONITOR) and self.has_ability(Ability.ADMIN_INTEGRATIONS)
 
     @property
@@ -155,7 +155,7 @@ class ProjectView(_NamespaceView):
 
     @property
     def namespace(self) -> Namespace:
-        """The project as a namespace."""
+        """The ID and the path of the project as a `Namespace`."""
         return Namespace(project_id=self.id, path=self.path)
 
     @property
@@ -164,12 +164,12 @@ class ProjectView(_NamespaceView):
         return self.path.rpartition("/")[0]
 
     @property
-    def can_report(self) -> bool:
+    def has_reporter_role(self) -> bool:
         """True if the viewer has the role that is required to see images of a private project."""
         return self.has_role(Role.REPORTER)
 
     @property
-    def can_develop(self) -> bool:
+    def has_developer_role(self) -> bool:
         """True if the viewer's role is sufficient to see and change alerts and environments."""
         return self.has_role(Role.DEVELOPER)
 
@@ -184,10 +184,10 @@ class ProjectView(_NamespaceView):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupView(_NamespaceView):
-    """A group as one viewer sees it."""
+    """A group with the role and abilities of one viewer."""
 
     parent_id: int | None = None
-    #: Id of the user who owns the personal namespace. None for other groups.
+    #: ID of the user who owns the personal namespace. None for other groups.
     owner_id: int | None = None
     #: Time since which members need a second factor. None if they do not need a second factor.
     two_factor_required_at: datetime | None = None
@@ -216,7 +216,7 @@ class GroupView(_NamespaceView):
         return AccessLevel.ENABLED
 
     @property
-    def shows_alerts(self) -> bool:
+    def can_see_alerts(self) -> bool:
         """True if the viewer may see the group's settings for alerts."""
         return not self.is_personal and self.has_ability(Ability.READ_ALERTS)
 
@@ -227,7 +227,7 @@ class GroupView(_NamespaceView):
 
     @property
     def namespace(self) -> Namespace:
-        """The group as a namespace."""
+        """The ID and the path of the group as a `Namespace`."""
         return Namespace(group_id=self.id, path=self.path)
 
 
@@ -236,7 +236,7 @@ ProjectOrGroup = GroupView | ProjectView
 
 
 class SharedGroup(Resource):
-    """A group with which a project is shared."""
+    """A group with which a project is shared, and the maximum role of the group's members."""
 
     group_id: int
     group_name: str
@@ -263,7 +263,7 @@ class AssignedMemberRole(NamedTuple):
 class MemberView:
     """A direct or inherited member of a group or project."""
 
-    #: Id of the direct membership. None if the role is only inherited.
+    #: ID of the direct membership. None if the role is only inherited.
     id: int | None
     user_id: int
     username: str
@@ -292,7 +292,7 @@ class MemberView:
     abilities: frozenset[Ability] = frozenset()
 
     def has_ability(self, ability: Ability) -> bool:
-        """Return whether the member has an ability by role or by custom role."""
+        """Return whether the member has an ability through a standard or custom role."""
         return self.role >= MINIMUM_ROLES[ability] or ability in self.abilities
 
     @property

@@ -23,12 +23,12 @@ VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
 
 
 def is_membership_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
-    """Return the condition for memberships that have not ended."""
+    """Return an SQL condition that matches memberships that have not ended."""
     return or_(Member.expires_at.is_(None), Member.expires_at > today)
 
 
-def is_group_or_below(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
-    """Return the condition that the inner group is the outer group or one of its subgroups."""
+def is_group_or_descendant(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
+    """Return an SQL condition that is true if `inner` is `outer` or one of its subgroups."""
     beginning = func.substr(inner.path, 1, func.length(outer.path) + 1)
     return or_(inner.id == outer.id, beginning == outer.path + "/")
 
@@ -42,7 +42,7 @@ def _build_membership_conditions(viewer: Viewer, minimum_role: Role) -> list[Col
 
 
 def select_groups_with_role(viewer: Viewer, minimum_role: Role = Role.GUEST) -> Select[int]:
-    """Select the ids of groups in which the viewer has a direct or inherited role.
+    """Select the IDs of groups in which the viewer has a direct or inherited role.
 
     The result may include deleted groups, as in `select_subtree`.
     """
@@ -53,14 +53,14 @@ def select_groups_with_role(viewer: Viewer, minimum_role: Role = Role.GUEST) -> 
 
 
 def is_share_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
-    """Return the condition for project shares that have not ended."""
+    """Return an SQL condition that matches project shares that have not ended."""
     return or_(ProjectShare.expires_at.is_(None), ProjectShare.expires_at > today)
 
 
 def select_projects_with_direct_role(
     viewer: Viewer, minimum_role: Role = Role.GUEST, *, groups: Select[int] | None = None
 ) -> CompoundSelect[int | None]:
-    """Select the ids of projects in which the viewer has a direct role or a role through a share.
+    """Select the IDs of projects in which the viewer has a direct role or a role through a share.
 
     A share gives a role to the members of the group with which the project is shared. `groups`
     selects the groups of the viewer; the default is `select_groups_with_role`.
@@ -78,7 +78,7 @@ def select_projects_with_direct_role(
 
 
 def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
-    """Select the ids of groups and of all their subgroups, including deleted groups.
+    """Select the IDs of groups and of all their subgroups, including deleted groups.
 
     The caller must exclude deleted groups and projects. If this query excluded deleted groups, a
     planner without statistics would assume that nearly all groups are deleted, and would compare
@@ -91,21 +91,24 @@ def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
 
 
 def has_role_in_project(viewer: Viewer, minimum_role: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for projects in which the viewer has at least the given role."""
+    """Return an SQL condition for projects in which the viewer has at least the given role."""
     groups = select_groups_with_role(viewer, minimum_role)
     direct = select_projects_with_direct_role(viewer, minimum_role, groups=groups)
     return or_(Project.group_id.in_(groups), Project.id.in_(direct))
 
 
 def is_visible_without_role(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects that the viewer can see without being a member."""
+    """Return an SQL condition for projects that are visible to the viewer without membership."""
     if viewer.user_id is None:
         return Project.visibility == PUBLIC
     return Project.visibility.in_((INTERNAL, PUBLIC))
 
 
 def is_project_visible(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects that the viewer can see and that are not deleted."""
+    """Return an SQL condition for projects that the viewer can see.
+
+    Deleted projects are excluded.
+    """
     exists = Project.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
@@ -115,7 +118,7 @@ def is_project_visible(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def is_group_visible(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for groups in which the viewer has a role or can see a project."""
+    """Return an SQL condition for groups in which the viewer has a role or can see a project."""
     exists = Group.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
@@ -130,7 +133,7 @@ def is_group_visible(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def has_role_in_group(viewer: Viewer, minimum_role: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for groups in which the viewer has at least the given role."""
+    """Return an SQL condition for groups in which the viewer has at least the given role."""
     if viewer.user_id is None:
         return ~true()
     return Group.id.in_(select_groups_with_role(viewer, minimum_role))

@@ -8,7 +8,7 @@ from domain.access.actor import UnitOfWork
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
@@ -17,7 +17,7 @@ from domain.delivery.outgoing.errors import DeadlineExceededError
 from domain.projects.access import get_project
 from domain.projects.views import GroupView, ProjectView, get_viewer
 from domain.registry import repositories, signing_keys
-from domain.registry.client import RegistryPolicy, RegistryUnavailableError, open_registry
+from domain.registry.client import RegistryPolicy, RegistryUnavailableError, open_registry_client
 from domain.registry.removal import (
     plan_tag_removal,
     queue_removal,
@@ -26,12 +26,12 @@ from domain.registry.removal import (
 )
 from domain.registry.repositories import RepositoryNotFoundError, RepositoryView, get_repository
 from domain.registry.types import (
-    MadeRegistryKey,
+    CreatedRegistryKey,
     NewRegistryKey,
     RegistryKey,
     RegistryRepository,
     RegistryTag,
-    RegistryTagName,
+    RegistryTagSummary,
     RepositoryListQuery,
     RepositoryQuery,
     TagRemovalBody,
@@ -56,7 +56,7 @@ def list_group_repositories(
 ) -> ListPage[RegistryRepository]:
     """List the registry repositories of all projects of a group."""
     return _list_repositories(
-        work, repositories.find_project_ids_below(group.path, session=work.session), query
+        work, repositories.find_project_ids_in_group(group.path, session=work.session), query
     )
 
 
@@ -66,8 +66,8 @@ def show_repository(
 ) -> RegistryRepository:
     """Show a registry repository.
 
-    Raise NotFoundError if it does not exist. Raise ForbiddenError if the viewer lacks the Reporter
-    role in its project.
+    Raise NotFoundError if the repository does not exist. Raise ForbiddenError if the viewer does
+    not have the Reporter role in its project.
     """
     repository = get_repository(repository_id, session=work.session)
     try:
@@ -80,7 +80,7 @@ def show_repository(
 
 @action("registry_repositories.delete")
 def delete_repository(work: UnitOfWork, project: ProjectView, repository_id: int) -> None:
-    """Delete a registry repository with all its images, in the background.
+    """Delete a registry repository and all its images in the background.
 
     Raise NotFoundError if it does not exist. Raise InvalidError if too many removals are waiting.
     """
@@ -93,7 +93,10 @@ def delete_repository(work: UnitOfWork, project: ProjectView, repository_id: int
 def show_tag(
     work: UnitOfWork, project: ProjectView, repository_id: int, tag_name: str
 ) -> RegistryTag:
-    """Show a tag of a registry repository."""
+    """Show a tag of a registry repository.
+
+    Raise NotFoundError if the repository or the tag does not exist.
+    """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     found = repositories.get_tag(repository, tag_name, session=work.session)
     return RegistryTag.from_view(found, work.policy(RegistryPolicy).host)
@@ -105,18 +108,18 @@ def delete_tag(
 ) -> RegistryTag:
     """Delete a tag from a registry repository.
 
-    The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
-    does not exist. Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
-    After an error, the tag is still listed.
+    The tag is first removed in the registry, while the request waits. Raise NotFoundError if the
+    tag does not exist. Raise RegistryUnavailableError or RegistryRequestError if the registry
+    fails. After an error, the tag is still listed.
     """
     session, policy = work.session, work.policy(RegistryPolicy)
     repository = get_repository(repository_id, project_id=project.id, session=session)
     tag = repositories.get_tag(repository, tag_name, session=session)
     plan = plan_tag_removal(repository, tag, session=session)
-    with open_registry(
+    with open_registry_client(
         policy, session=session, keyring=work.policy(Keyring), now=work.now
     ) as client:
-        release_locks(session)  # The next request may be slow.
+        commit_to_release_locks(session)  # The next request may be slow.
         try:
             run_with_deadline(
                 _REGISTRY_TIMEOUT_SECONDS,
@@ -139,10 +142,10 @@ def delete_tag(
 def delete_tags(
     work: UnitOfWork, project: ProjectView, repository_id: int, which: TagRemovalBody
 ) -> None:
-    """Delete the matching tags from a registry repository, in the background.
+    """Delete the matching tags from a registry repository in the background.
 
-    Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
-    malformed.
+    Raise NotFoundError if the repository does not exist. Raise InvalidError for a rule that is
+    empty or malformed.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule
@@ -166,7 +169,7 @@ def _record_event(
 
 
 @action("registry_keys.rotate", command="rotate-key")
-def rotate_key(work: UnitOfWork, new: NewRegistryKey) -> MadeRegistryKey:
+def rotate_key(work: UnitOfWork, new: NewRegistryKey) -> CreatedRegistryKey:
     """Create a signing key that replaces the current key after a notice period."""
     session, keyring, now = work.session, work.policy(Keyring), work.now
     notice = timedelta(hours=new.notice_hours)
@@ -175,7 +178,7 @@ def rotate_key(work: UnitOfWork, new: NewRegistryKey) -> MadeRegistryKey:
         signing_keys.delete_former_keys(session=session, keyring=keyring, now=now)
     work.record_audit_event(EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=new.model_dump())
     found = signing_keys.list_keys(session=session, keyring=keyring, now=now)
-    return MadeRegistryKey(kid=kid, keys=[RegistryKey.model_validate(each) for each in found])
+    return CreatedRegistryKey(kid=kid, keys=[RegistryKey.model_validate(each) for each in found])
 
 
 def _list_repositories(
@@ -196,5 +199,5 @@ def _build_repository(
         repository,
         host,
         tags_count=repository.tags_count if query.tags_count else None,
-        tags=[RegistryTagName.from_view(each, host) for each in tags] if query.tags else None,
+        tags=[RegistryTagSummary.from_view(each, host) for each in tags] if query.tags else None,
     )

@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from domain.core.errors import DomainError
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
+from domain.core.tls import build_outgoing_tls_context, find_tls_failure_reason
 from domain.registry.repositories import DIGEST_PATTERN, TAG_PATTERN
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token
@@ -55,18 +55,24 @@ class _Response(NamedTuple):
 
 
 class RegistryUnavailableError(DomainError):
-    """Error for a registry that does not respond or fails internally; a retry may succeed."""
+    """Error for a registry that does not respond or fails internally.
+
+    A retry may succeed.
+    """
 
     retry_after = _RETRY_AFTER_SECONDS
 
 
-class RegistryRejectedError(DomainError):
-    """Error for a request that the registry rejects although its configuration should allow it."""
+class RegistryRequestError(DomainError):
+    """Error for a request that the registry rejects, or for an unusable response of the registry.
+
+    The cause is usually the configuration of the registry, so a retry does not help.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegistryAddress:
-    """The address of the registry, and the source of tokens for its repositories."""
+class RegistryConnection:
+    """The URL of the registry, with its TLS context and the function that creates its tokens."""
 
     url: str
     #: Function that creates a token for a repository.
@@ -78,8 +84,11 @@ class RegistryAddress:
 class RegistryClient:
     """A client for one registry. Close the client after use."""
 
-    def __init__(self, address: RegistryAddress) -> None:
-        """Store the address; the connection is opened by the first request."""
+    def __init__(self, address: RegistryConnection) -> None:
+        """Store the address of the registry.
+
+        The first request opens the connection.
+        """
         self._address = address
         self._pool = PoolManager(timeout=_TIMEOUT, retries=False, ssl_context=address.tls)
 
@@ -98,7 +107,7 @@ class RegistryClient:
     def find_digest(self, repository: str, tag: str) -> str | None:
         """Return the current digest of a tag, or None if there is no such tag.
 
-        Raise RegistryRejectedError if the request is rejected or the response has no digest.
+        Raise RegistryRequestError if the request is rejected or the response has no digest.
         """
         answer = self._send_repository_request(
             "HEAD", repository, f"manifests/{tag}", headers=_ACCEPT_HEADERS
@@ -109,13 +118,13 @@ class RegistryClient:
         digest = answer.headers.get("Docker-Content-Digest", "")
         if not DIGEST_PATTERN.fullmatch(digest):
             message = "The container registry did not return the digest of the tag."
-            raise RegistryRejectedError(message)
+            raise RegistryRequestError(message)
         return digest
 
     def delete_manifest(self, repository: str, digest: str) -> None:
         """Delete a manifest with all its tags, if it exists.
 
-        Raise RegistryRejectedError if the registry rejects the request or does not allow deletion.
+        Raise RegistryRequestError if the registry rejects the request or does not allow deletion.
         """
         answer = self._send_repository_request("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
@@ -123,7 +132,7 @@ class RegistryClient:
                 "The container registry does not allow deletion. Set storage.delete.enabled in its "
                 "configuration."
             )
-            raise RegistryRejectedError(message)
+            raise RegistryRequestError(message)
         if answer.status != _NOT_FOUND:
             _check_status(answer, _ACCEPTED)
 
@@ -224,14 +233,14 @@ class RegistryClient:
             message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
             raise RegistryUnavailableError(message) from error
         if len(content) > _MAX_RESPONSE_BYTES:
-            raise RegistryRejectedError("The response of the container registry is too large.")
+            raise RegistryRequestError("The response of the container registry is too large.")
         return _Response(response.status, response.headers, content)
 
 
 def _check_status(answer: _Response, expected_status: int) -> None:
     """Check that a response has the expected status.
 
-    Raise RegistryUnavailableError if the registry failed. Raise RegistryRejectedError for other
+    Raise RegistryUnavailableError if the registry failed. Raise RegistryRequestError for other
     statuses.
     """
     if answer.status == expected_status:
@@ -245,7 +254,7 @@ def _check_status(answer: _Response, expected_status: int) -> None:
             "The container registry does not accept this service's tokens. Compare its auth.token "
             "section with the generated configuration, and install the current certificates."
         )
-    raise RegistryRejectedError(message)
+    raise RegistryRequestError(message)
 
 
 def _parse_tags(answer: _Response) -> list[str]:
@@ -253,7 +262,7 @@ def _parse_tags(answer: _Response) -> list[str]:
         found = orjson.loads(answer.content)
     except ValueError as error:
         message = "The response of the container registry is not valid JSON."
-        raise RegistryRejectedError(message) from error
+        raise RegistryRequestError(message) from error
     names = found.get("tags") if isinstance(found, dict) else None
     return [each for each in names or () if isinstance(each, str) and TAG_PATTERN.fullmatch(each)]
 
@@ -274,7 +283,7 @@ class RegistryPolicy:
     trusted_ca_file: Path | None = None
 
 
-def open_registry(
+def open_registry_client(
     policy: RegistryPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> RegistryClient:
     """Return a registry client, which the caller must close.
@@ -296,4 +305,4 @@ def open_registry(
         return token.clear
 
     tls = build_outgoing_tls_context(policy.trusted_ca_file) if url.startswith("https:") else None
-    return RegistryClient(RegistryAddress(url=url, token_for=token_for, tls=tls))
+    return RegistryClient(RegistryConnection(url=url, token_for=token_for, tls=tls))

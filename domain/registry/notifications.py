@@ -1,8 +1,8 @@
 """Parses the event envelopes that the registry sends, and stores their events.
 
 The format is defined by Docker's registry ("Work with notifications"). The registry retries an
-event until it gets a 2xx response, and sends nothing else in the meantime. So irrelevant events are
-skipped, and only a body that is not an envelope is rejected.
+event until it receives a 2xx response, and sends nothing else in the meantime. Irrelevant events
+are therefore skipped, and only a body that is not an envelope is rejected.
 
 Events may be repeated, late or out of order. Each row keeps the latest time of each kind of event,
 so the result does not depend on order or repetition. A tag exists if its latest push is newer than
@@ -24,7 +24,7 @@ import orjson
 from sqlalchemy import case, func, or_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.rows import insert_into, update_rows
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.errors import DomainError
 from domain.registry.repositories import (
     DIGEST_PATTERN,
@@ -61,17 +61,17 @@ STORED, UNKNOWN_PROJECT = "stored", "unknown_project"
 
 
 class MissingNotificationSecretError(DomainError):
-    """Error for a request that lacks the notification secret."""
+    """Error for a request without the notification secret."""
 
 
 class InvalidEnvelopeError(DomainError):
     """Error for a body that is not an envelope of events, or that contains too many events."""
 
 
-class RegistryChange(Enum):
-    """The effect of an event."""
+class RegistryChangeKind(Enum):
+    """The kind of change that a registry event reports, such as a pushed manifest."""
 
-    #: A layer or a configuration was pushed, or mounted from another repository.
+    #: Push of a layer or configuration, including a mount from another repository.
     CONTENT_PUSHED = "content pushed"
     MANIFEST_PUSHED = "manifest pushed"
     MANIFEST_DELETED = "manifest deleted"
@@ -83,7 +83,7 @@ class RegistryChange(Enum):
 class RegistryEvent:
     """A change in the registry, with its time according to the registry's clock."""
 
-    change: RegistryChange
+    change: RegistryChangeKind
     repository: str
     moment: datetime
     #: Digest of the content. Empty if the event contains no digest.
@@ -103,7 +103,7 @@ class Envelope:
 
 
 def parse_envelope(content: bytes) -> Envelope:
-    """Return the events in a body.
+    """Parse the body of a notification, and return its events.
 
     Raise InvalidEnvelopeError if the body is not an envelope or contains too many events.
     """
@@ -147,35 +147,38 @@ def _parse_time(value: object) -> datetime | None:
 
 
 def _parse_push(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
-    digest, tag = _get_valid_text(target, "digest"), _get_valid_text(target, "tag")
+    digest, tag = _get_text_field(target, "digest"), _get_text_field(target, "tag")
     media_type = _parse_media_type(target.get("mediaType"))
     if digest is None or tag is None or not digest:
         return None
     if media_type not in _MANIFEST_MEDIA_TYPES and not tag:
-        return RegistryEvent(change=RegistryChange.CONTENT_PUSHED, **event)
+        return RegistryEvent(change=RegistryChangeKind.CONTENT_PUSHED, **event)
     return RegistryEvent(
-        change=RegistryChange.MANIFEST_PUSHED,
+        change=RegistryChangeKind.MANIFEST_PUSHED,
         digest=digest,
         tag=tag,
         media_type=media_type,
-        **_parse_contents(media_type, target.get("references")),
+        **_parse_image_size_and_configuration(media_type, target.get("references")),
         **event,
     )
 
 
 def _parse_deletion(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
-    digest, tag = _get_valid_text(target, "digest"), _get_valid_text(target, "tag")
+    digest, tag = _get_text_field(target, "digest"), _get_text_field(target, "tag")
     if digest is None or tag is None:
         return None
     if digest:
-        return RegistryEvent(change=RegistryChange.MANIFEST_DELETED, digest=digest, **event)
+        return RegistryEvent(change=RegistryChangeKind.MANIFEST_DELETED, digest=digest, **event)
     if tag:
-        return RegistryEvent(change=RegistryChange.TAG_REMOVED, tag=tag, **event)
-    return RegistryEvent(change=RegistryChange.REPOSITORY_REMOVED, **event)
+        return RegistryEvent(change=RegistryChangeKind.TAG_REMOVED, tag=tag, **event)
+    return RegistryEvent(change=RegistryChangeKind.REPOSITORY_REMOVED, **event)
 
 
-def _get_valid_text(target: Mapping[str, object], name: str) -> str | None:
-    """Return a string from the target: empty if it is missing, or None if it is malformed."""
+def _get_text_field(target: Mapping[str, object], name: str) -> str | None:
+    """Return a text field of an event's target.
+
+    Return an empty string if the field is missing, or None if the field is malformed.
+    """
     value = target.get(name) or ""
     if not isinstance(value, str):
         return None
@@ -187,7 +190,9 @@ def _parse_media_type(value: object) -> str | None:
     return str(value) if is_one and 0 < len(str(value)) <= _MAX_MEDIA_TYPE_LENGTH else None
 
 
-def _parse_contents(media_type: str | None, references: object) -> dict[str, Any]:
+def _parse_image_size_and_configuration(
+    media_type: str | None, references: object
+) -> dict[str, Any]:
     """Return the size and the configuration of an image, if the event contains references."""
     if media_type not in _IMAGE_MEDIA_TYPES or not isinstance(references, list) or not references:
         return {}
@@ -198,17 +203,20 @@ def _parse_contents(media_type: str | None, references: object) -> dict[str, Any
     first = references[0] if isinstance(references[0], dict) else {}
     return {
         "total_size": total if is_whole else None,
-        "config_digest": _get_valid_text(first, "digest") or None,
+        "config_digest": _get_text_field(first, "digest") or None,
     }
 
 
-_PUSH_CHANGES = frozenset({RegistryChange.CONTENT_PUSHED, RegistryChange.MANIFEST_PUSHED})
+_PUSH_CHANGES = frozenset({RegistryChangeKind.CONTENT_PUSHED, RegistryChangeKind.MANIFEST_PUSHED})
 
 
 def store_events(
     events: Iterable[RegistryEvent], *, session: Session, now: datetime
 ) -> Counter[str]:
-    """Store events; return the numbers of stored events and of events without a project."""
+    """Store events, and return the number of events for each outcome.
+
+    An event is either stored, or skipped because its repository has no project.
+    """
     outcomes: Counter[str] = Counter()
     # The fixed order prevents deadlocks between concurrent notifications.
     for event in sorted(events, key=lambda each: (each.repository, each.digest, each.tag)):
@@ -225,12 +233,15 @@ def store_events(
 def _get_or_create_repository_id(
     event: RegistryEvent, session: Session, now: datetime
 ) -> int | None:
-    """Return the id of an event's repository, creating it if needed; None if it has no project."""
+    """Return the ID of an event's repository, creating the repository if needed.
+
+    Return None if the repository has no project.
+    """
     project = find_repository_project(event.repository, session=session)
     if project is None:
         return None
     table = RegistryRepository
-    insert = insert_into(table, session=session).values(
+    insert = build_session_insert(table, session=session).values(
         project_id=project.id, name=event.repository, created_at=now, pushed_at=event.moment
     )
     # Repositories of a removed project are reused, unless the worker is still deleting them.
@@ -257,7 +268,7 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
         "total_size": event.total_size,
         "config_digest": event.config_digest,
     }
-    insert = insert_into(table, session=session).values(
+    insert = build_session_insert(table, session=session).values(
         repository_id=repository_id, digest=event.digest, **about
     )
     # The content for a given digest never changes, so stored values stay correct.
@@ -282,7 +293,10 @@ def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Sessio
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
-    """Store the deletion of a manifest; the deletion of a layer has no effect."""
+    """Store the deletion of a manifest.
+
+    The deletion of a layer has no effect.
+    """
     key = {"repository_id": repository_id, "digest": event.digest}
     values = {"deleted_at": event.moment}
     _store_change_if_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
@@ -295,8 +309,11 @@ def _store_change_if_latest(
     moment: InstrumentedAttribute[datetime | None],
     session: Session,
 ) -> None:
-    """Store values in the row with a key, unless the row has a later time of the same kind."""
-    insert = insert_into(table, session=session).values(**key, **values)
+    """Store values in the row with the given key.
+
+    The row is not changed if it has a later time of the same kind.
+    """
+    insert = build_session_insert(table, session=session).values(**key, **values)
     session.execute(
         insert.on_conflict_do_update(
             index_elements=list(key),
@@ -309,7 +326,7 @@ def _store_change_if_latest(
 def _store_repository_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
     table = RegistryRepository
     session.execute(
-        update_rows(table)
+        build_bulk_update(table)
         .where(
             table.id == repository_id,
             or_(table.removed_at.is_(None), table.removed_at < event.moment),
@@ -319,8 +336,8 @@ def _store_repository_removal(event: RegistryEvent, repository_id: int, session:
 
 
 _STORE_FUNCTIONS = {
-    RegistryChange.MANIFEST_PUSHED: _store_push,
-    RegistryChange.MANIFEST_DELETED: _store_deletion,
-    RegistryChange.TAG_REMOVED: _store_tag_removal,
-    RegistryChange.REPOSITORY_REMOVED: _store_repository_removal,
+    RegistryChangeKind.MANIFEST_PUSHED: _store_push,
+    RegistryChangeKind.MANIFEST_DELETED: _store_deletion,
+    RegistryChangeKind.TAG_REMOVED: _store_tag_removal,
+    RegistryChangeKind.REPOSITORY_REMOVED: _store_repository_removal,
 }

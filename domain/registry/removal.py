@@ -14,7 +14,7 @@ import re2
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
 from domain.registry.client import RegistryClient
@@ -38,7 +38,11 @@ _MAX_WAITING_REMOVALS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalRule:
-    """A rule that selects tags by name and age, except for tags to keep and the newest tags."""
+    """A rule that selects the tags to remove.
+
+    The rule selects tags by name and age. It never selects the newest tags, or tags whose names
+    match the `keep` pattern.
+    """
 
     delete: str
     keep: str = ""
@@ -46,7 +50,7 @@ class RemovalRule:
     older_than: timedelta = timedelta(0)
 
     def check_patterns(self) -> None:
-        """Check the regular expressions.
+        """Check that the regular expressions of the rule are valid.
 
         Raise InvalidError for a malformed expression.
         """
@@ -54,7 +58,7 @@ class RemovalRule:
             _compile_pattern(pattern, name)
 
     def convert_to_json_value(self) -> dict[str, str | int]:
-        """Return the rule in its stored form."""
+        """Return the rule as a JSON object, which `parse_stored_rule` can parse."""
         return {
             "delete": self.delete,
             "keep": self.keep,
@@ -62,8 +66,10 @@ class RemovalRule:
             "older_than_seconds": int(self.older_than.total_seconds()),
         }
 
-    def select_removed_tags(self, tags: Iterable[TagView], *, now: datetime) -> tuple[TagView, ...]:
-        """Return the tags that the rule removes."""
+    def select_tags_to_remove(
+        self, tags: Iterable[TagView], *, now: datetime
+    ) -> tuple[TagView, ...]:
+        """Return the tags that the rule removes, newest first."""
         delete, keep = _compile_pattern(self.delete, "name_regex_delete"), None
         if self.keep:
             keep = _compile_pattern(self.keep, "name_regex_keep")
@@ -80,7 +86,7 @@ class RemovalRule:
 
 
 def parse_stored_rule(stored: dict[str, str | int]) -> RemovalRule:
-    """Parse the stored form of a rule."""
+    """Parse a rule from the JSON object in the database."""
     return RemovalRule(
         delete=str(stored["delete"]),
         keep=str(stored["keep"]),
@@ -127,7 +133,7 @@ class ClaimedRemoval:
 
 @dataclass(frozen=True, kw_only=True)
 class TagRemoval:
-    """A tag, and the way it is removed from the registry."""
+    """A tag to remove, and whether its image is kept because other tags refer to it."""
 
     tag: TagView
     #: True if other tags refer to the image, so that it is kept.
@@ -135,7 +141,7 @@ class TagRemoval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemovalPace:
+class RemovalLimits:
     """Callbacks that limit the duration of a long removal and of its transactions."""
 
     #: Function that returns False when the time is up.
@@ -145,7 +151,7 @@ class RemovalPace:
 
 
 def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
-    """Plan the removal of a tag, which depends on other tags of the same image."""
+    """Return the removal of a tag, which depends on whether other tags refer to the same image."""
     return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 
@@ -162,7 +168,7 @@ def remove_tag_in_registry(
 ) -> None:
     """Remove a tag from the registry, if it exists.
 
-    Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
+    Raise RegistryUnavailableError or RegistryRequestError if the registry fails.
     """
     tag = removal.tag
     present = client.find_digest(repository.path, tag.name)
@@ -178,7 +184,7 @@ def remove_tag_in_registry(
 def store_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
     """Record the removal of a tag, unless the tag was pushed again."""
     session.execute(
-        update_rows(RegistryTag)
+        build_bulk_update(RegistryTag)
         .where(
             RegistryTag.repository_id == repository.id,
             RegistryTag.name == tag.name,
@@ -201,7 +207,7 @@ def queue_removal(
         rule.check_patterns()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
     if (session.scalar(waiting) or 0) >= _MAX_WAITING_REMOVALS:
-        message = "Too many removals of this repository are waiting. Try again later."
+        message = "Too many deletions are queued for this repository. Try again later."
         raise InvalidError(message)
     session.add(
         RegistryRemoval(
@@ -215,7 +221,10 @@ def queue_removal(
 
 
 def claim_removal(*, session: Session, now: datetime) -> ClaimedRemoval | None:
-    """Claim the removal that has been due for the longest time, or return None."""
+    """Claim the removal that has been due for the longest time.
+
+    Return None if no removal is due.
+    """
     due = (
         select(RegistryRemoval.id)
         .where(RegistryRemoval.due_at <= now)
@@ -225,7 +234,7 @@ def claim_removal(*, session: Session, now: datetime) -> ClaimedRemoval | None:
     if session.get_bind().dialect.name == "postgresql":
         due = due.with_for_update(skip_locked=True)
     row = session.scalar(
-        update_rows(RegistryRemoval)
+        build_bulk_update(RegistryRemoval)
         .where(RegistryRemoval.id == due.scalar_subquery())
         .values(due_at=now + _CLAIM_DURATION)
         .returning(RegistryRemoval)
@@ -242,7 +251,7 @@ def store_removal_failure(
     """Store the reason for a failed removal, and schedule the next attempt."""
     pause = min(_FIRST_RETRY_DELAY * 2 ** min(removal.failures, 10), MAX_RETRY_DELAY)
     session.execute(
-        update_rows(RegistryRemoval)
+        build_bulk_update(RegistryRemoval)
         .where(RegistryRemoval.id == removal.id)
         .values(
             due_at=now + pause, failures=removal.failures + 1, failure=reason[:_MAX_FAILURE_LENGTH]
@@ -253,12 +262,14 @@ def store_removal_failure(
 def release_claimed_removal(removal: ClaimedRemoval, *, session: Session, now: datetime) -> None:
     """Release an unfinished removal for the next run."""
     session.execute(
-        update_rows(RegistryRemoval).where(RegistryRemoval.id == removal.id).values(due_at=now)
+        build_bulk_update(RegistryRemoval)
+        .where(RegistryRemoval.id == removal.id)
+        .values(due_at=now)
     )
 
 
 def finish_removal(removal: ClaimedRemoval, *, session: Session) -> None:
-    """Delete a finished removal."""
+    """Delete a finished removal from the queue."""
     session.execute(delete(RegistryRemoval).where(RegistryRemoval.id == removal.id))
 
 
@@ -269,12 +280,15 @@ def remove_tags(
     client: RegistryClient,
     session: Session,
     now: datetime,
-    pace: RemovalPace,
+    pace: RemovalLimits,
 ) -> bool:
-    """Remove matching tags one by one; return False if time is up."""
+    """Remove matching tags one by one.
+
+    Return False if time runs out before all matching tags are removed.
+    """
     existing = list_all_tags(repository, session=session)
     pace.between()
-    for each in _plan_removals(rule.select_removed_tags(existing, now=now), existing):
+    for each in _plan_removals(rule.select_tags_to_remove(existing, now=now), existing):
         if not pace.goes_on():
             return False
         remove_tag_in_registry(repository, each, client=client)
@@ -288,11 +302,11 @@ def remove_repository(
     *,
     client: RegistryClient,
     session: Session,
-    pace: RemovalPace,
+    pace: RemovalLimits,
 ) -> bool:
-    """Delete all manifests of a repository, then the repository; return False if time is up.
+    """Delete all manifests of a repository, and then the repository.
 
-    Images that are pushed in the meantime are kept.
+    Return False if time runs out first. Images that are pushed in the meantime are kept.
     """
     row = session.get_one(RegistryRepository, repository.id)
     pushed_until = row.pushed_at
@@ -309,7 +323,7 @@ def remove_repository(
             return False
         client.delete_manifest(repository.path, digest)
     session.execute(
-        update_rows(RegistryRepository)
+        build_bulk_update(RegistryRepository)
         .where(RegistryRepository.id == repository.id)
         .values(removed_at=pushed_until)
     )

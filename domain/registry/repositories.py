@@ -24,7 +24,7 @@ from models import (
     RegistryRepository,
     RegistryTag,
 )
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Patterns from Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
@@ -39,12 +39,12 @@ _REPOSITORY, _TAG, _MANIFEST = RegistryRepository, RegistryTag, RegistryManifest
 
 
 def is_repository_name(name: str) -> bool:
-    """Return whether a registry accepts a name."""
+    """Return whether a name is valid for a registry repository."""
     return len(name) <= MAX_NAME_LENGTH and _NAME_PATTERN.fullmatch(name) is not None
 
 
-def find_root_name(project_path: str) -> str | None:
-    """Return the repository name that equals a project's path, or None if registries reject it."""
+def find_root_repository_name(project_path: str) -> str | None:
+    """Return the repository name that equals a project's path, or None if the name is not valid."""
     name = project_path.lower()
     return name if is_repository_name(name) else None
 
@@ -53,7 +53,7 @@ def belongs_to_deleted_project(name: str, *, session: Session) -> bool:
     """Return whether a repository is waiting to be removed with its project.
 
     Until it is removed, the repository is not accessible. A new project with the same path must not
-    get its images.
+    receive its images.
     """
     found = (
         select(RegistryRepository.id)
@@ -66,9 +66,9 @@ def belongs_to_deleted_project(name: str, *, session: Session) -> bool:
 def find_repository_project(name: str, *, session: Session) -> Project | None:
     """Return the project to which a repository belongs, or None.
 
-    Images keep their names when a project's path changes, so previous paths also match. Projects do
-    not contain groups or projects. If a current path and a previous path match, the longer path is
-    used.
+    Images keep their names when a project's path changes, so previous paths also match. A project
+    cannot contain other projects, so at most one current path matches. If a current path and a
+    previous path match, the longer path is used.
     """
     if not is_repository_name(name):
         return None
@@ -92,16 +92,16 @@ def find_repository_project(name: str, *, session: Session) -> Project | None:
 
 
 class RepositoryNotFoundError(NotFoundError):
-    """Error for a repository that does not exist, or whose project the caller may not see."""
+    """Error for a repository that does not exist, or whose project the caller cannot see."""
 
     def __init__(self) -> None:
-        """Set the message."""
+        """Set a message that does not reveal whether the repository exists."""
         super().__init__("Registry repository not found, or you do not have access.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepositoryView:
-    """A repository with its project."""
+    """A registry repository, with its project and the number of its tags."""
 
     id: int
     project_id: int
@@ -117,9 +117,10 @@ class RepositoryView:
 
     @property
     def name(self) -> str:
-        """The part of the name below the project's path, or an empty string.
+        """The part of the repository name below the project's path, or an empty string.
 
-        If the name starts with a previous path of the project, it is the full name.
+        If the repository name starts with a previous path of the project, the value is the full
+        name.
         """
         root = self.project_path.lower()
         if self.path != root and not self.path.startswith(f"{root}/"):
@@ -129,10 +130,10 @@ class RepositoryView:
 
 @dataclass(frozen=True, kw_only=True)
 class TagView:
-    """A tag and its image."""
+    """A tag, with the digest, size and push time of its image."""
 
     name: str
-    #: Name of the repository and the tag: `acme/shop:v1`.
+    #: Repository name and tag, such as `acme/shop:v1`.
     path: str
     digest: str
     pushed_at: datetime
@@ -147,7 +148,7 @@ class TagView:
 
     @property
     def revision(self) -> str | None:
-        """The configuration's digest in hexadecimal, which clients use as the image's id."""
+        """The configuration's digest in hexadecimal, which clients use as the image's ID."""
         return self.config_digest.partition(":")[2] if self.config_digest else None
 
     @property
@@ -164,12 +165,15 @@ class TagPage:
     has_more: bool
 
 
-def _is_repository_present() -> ColumnElement[bool]:
+def _is_existing_repository() -> ColumnElement[bool]:
     return or_(_REPOSITORY.removed_at.is_(None), _REPOSITORY.pushed_at > _REPOSITORY.removed_at)
 
 
-def _is_tag_present() -> ColumnElement[bool]:
-    """Return the condition for existing tags, for use in a query from `_join_tables`."""
+def _is_existing_tag() -> ColumnElement[bool]:
+    """Return an SQL condition that matches existing tags.
+
+    The condition requires a query from `_join_tags_with_manifests`.
+    """
     return and_(
         _TAG.digest.is_not(None),
         or_(_TAG.removed_at.is_(None), _TAG.pushed_at > _TAG.removed_at),
@@ -178,21 +182,23 @@ def _is_tag_present() -> ColumnElement[bool]:
     )
 
 
-def _join_tables(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object, ...]]:
+def _join_tags_with_manifests(
+    statement: Select[*tuple[object, ...]],
+) -> Select[*tuple[object, ...]]:
     of_tag = and_(_MANIFEST.repository_id == _TAG.repository_id, _MANIFEST.digest == _TAG.digest)
     return (
         statement.select_from(_TAG)
         .join(_REPOSITORY, _REPOSITORY.id == _TAG.repository_id)
         .outerjoin(_MANIFEST, of_tag)
-        .where(_is_tag_present())
+        .where(_is_existing_tag())
     )
 
 
 def list_repositories(
     project_ids: Sequence[int], *, offset: int, limit: int, session: Session
 ) -> tuple[tuple[RepositoryView, ...], int]:
-    """Return a page of the projects' repositories, ordered by id, and the total number."""
-    wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_repository_present())
+    """Return a page of the projects' repositories, ordered by ID, and the total number."""
+    wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_existing_repository())
     total = session.scalar(select(func.count()).select_from(_REPOSITORY).where(wanted)) or 0
     rows = session.execute(
         select(_REPOSITORY, Project.path)
@@ -212,7 +218,7 @@ def get_repository_page(
     statement = (
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)
-        .where(_REPOSITORY.project_id == project_id, _is_repository_present())
+        .where(_REPOSITORY.project_id == project_id, _is_existing_repository())
     )
     rows = fetch_page(
         statement,
@@ -233,8 +239,8 @@ class _RepositoryRow(NamedTuple):
     project_path: str
 
 
-def find_project_ids_below(group_path: str, *, session: Session) -> tuple[int, ...]:
-    """Return the ids of all projects in a group and its subgroups."""
+def find_project_ids_in_group(group_path: str, *, session: Session) -> tuple[int, ...]:
+    """Return the IDs of all projects in a group and its subgroups."""
     # Paths are ASCII (`domain/accounts/names.py`).
     prefix = f"{group_path.lower()}/"
     lowered = func.lower(Project.path)
@@ -246,13 +252,14 @@ def find_project_ids_below(group_path: str, *, session: Session) -> tuple[int, .
 def get_repository(
     repository_id: int, *, session: Session, project_id: int | None = None
 ) -> RepositoryView:
-    """Return a repository, optionally restricted to one project.
+    """Return a repository by its ID.
 
-    Raise NotFoundError if there is no such repository.
+    If `project_id` is given, the repository must belong to this project. Raise NotFoundError if
+    there is no such repository.
     """
     wanted = [
         _REPOSITORY.id == repository_id,
-        _is_repository_present(),
+        _is_existing_repository(),
         Project.deleted_at.is_(None),
     ]
     if project_id is not None:
@@ -263,9 +270,9 @@ def get_repository(
 def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
     """Return a repository, even if its project was deleted.
 
-    Raise NotFoundError if there is no repository with this id.
+    Raise NotFoundError if there is no repository with this ID.
     """
-    return _get_repository([_REPOSITORY.id == repository_id, _is_repository_present()], session)
+    return _get_repository([_REPOSITORY.id == repository_id, _is_existing_repository()], session)
 
 
 def _get_repository(conditions: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
@@ -305,7 +312,7 @@ def _build_repository_views(
 
 
 def _count_tags(ids: Sequence[int], session: Session) -> dict[int, int]:
-    counted = _join_tables(select(_TAG.repository_id, func.count()))
+    counted = _join_tags_with_manifests(select(_TAG.repository_id, func.count()))
     rows = session.execute(counted.where(_TAG.repository_id.in_(ids)).group_by(_TAG.repository_id))
     return {int(str(row[0])): int(str(row[1])) for row in rows}
 
@@ -314,7 +321,11 @@ def _select_tags(repository: RepositoryView) -> Select[*tuple[object, ...]]:
     columns = select(
         _TAG.name, _TAG.digest, _TAG.pushed_at, _MANIFEST.total_size, _MANIFEST.config_digest
     )
-    return _join_tables(columns).where(_TAG.repository_id == repository.id).order_by(_TAG.name)
+    return (
+        _join_tags_with_manifests(columns)
+        .where(_TAG.repository_id == repository.id)
+        .order_by(_TAG.name)
+    )
 
 
 def list_all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:

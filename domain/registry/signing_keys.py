@@ -1,8 +1,8 @@
 """Keys that sign registry tokens with ES256, with an overlap during rotation.
 
-Registries read trusted certificates when they start. So a new key is not used until operators have
-had time to install the new bundle in every registry. The bundle contains the current key, keys that
-are not used yet, and the previous key until its last token has expired.
+Registries read trusted certificates when they start. A new key is therefore not used until
+operators have had time to install the new bundle in every registry. The bundle contains the current
+key, keys that are not used yet, and the previous key until its last token has expired.
 
 The registry's `rootcertbundle` contains self-signed certificates. A token refers to its key in two
 ways, either of which is sufficient:
@@ -33,7 +33,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import InvalidError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.types.base import get_column_values
 from models import RegistryKey
 
@@ -85,7 +85,7 @@ FORMER_KEY_RETENTION = timedelta(days=1)
 
 
 class KeyState(StrEnum):
-    """The state of a key."""
+    """The state of a signing key: waiting, signing or former."""
 
     WAITING = "waiting"
     SIGNING = "signing"
@@ -138,7 +138,7 @@ def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[Key
     """Return the keys in the bundle, newest first."""
     signing = _find_signer(session, keyring, now)
     kid = signing.kid if signing else ""
-    rows = session.scalars(_select_newest_first())
+    rows = session.scalars(_select_keys_newest_first())
     return tuple(
         KeyStatus(**get_column_values(row, KeyStatus), state=_get_state(row, kid, now))
         for row in rows
@@ -163,7 +163,10 @@ def rotate_signing_key(
 
 
 def delete_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
-    """Delete all keys that are older than the current key, and return their number."""
+    """Delete all keys that are older than the current key.
+
+    Return the number of deleted keys.
+    """
     AdvisoryLock.REGISTRY_KEYS.acquire(session)
     signing = _find_signer(session, keyring, now)
     if signing is None:
@@ -175,16 +178,16 @@ def delete_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> 
     return len(gone.all())
 
 
-def _select_newest_first() -> Select[RegistryKey]:
+def _select_keys_newest_first() -> Select[RegistryKey]:
     return select(RegistryKey).order_by(RegistryKey.signs_from.desc(), RegistryKey.id.desc())
 
 
 def _find_signer(session: Session, keyring: Keyring, now: datetime) -> TokenSigner | None:
     """Return the newest key in use that this keyring can decrypt."""
-    for row in session.scalars(_select_newest_first().where(RegistryKey.signs_from <= now)):
+    for row in session.scalars(_select_keys_newest_first().where(RegistryKey.signs_from <= now)):
         try:
             return _decrypt_signer(row.private_ciphertext, row.certificate, keyring)
-        except UndecipherableError:
+        except UndecryptableError:
             continue
     return None
 

@@ -10,7 +10,7 @@ from domain.core.clock import format_api_time
 from domain.core.randomness import generate_random_hex
 from domain.registry.signing_keys import SIGNING_ALGORITHM, TokenSigner
 
-#: Name of the `service` in the registry's configuration, and audience of its tokens.
+#: Value of `service` in the registry's configuration, and audience of its tokens.
 REGISTRY_SERVICE = "container_registry"
 #: Placeholder for the secret on pages shown to users who may not see it.
 SECRET_PLACEHOLDER = "NOTIFICATION SECRET, SHOWN TO ADMINISTRATORS ONLY"  # noqa: S105
@@ -31,14 +31,17 @@ class TokenPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryToken:
-    """A token with its lifetime in seconds."""
+    """A signed token, with its lifetime in seconds and the time at which it was issued."""
 
     clear: str = field(repr=False)
     expires_in: int
     issued_at: datetime
 
     def convert_to_json_value(self) -> dict[str, str | int]:
-        """Return the response that the specification defines, with the token in two fields."""
+        """Return the token response that Docker's specification defines.
+
+        The response contains the token twice, as `token` and as `access_token`.
+        """
         return {
             "token": self.clear,
             "access_token": self.clear,
@@ -56,7 +59,10 @@ def sign_token(
     policy: TokenPolicy,
     now: datetime,
 ) -> RegistryToken:
-    """Return a token with the `access` claim; `subject` is a username, or empty if anonymous."""
+    """Return a signed token with the given `access` claim.
+
+    `subject` is a username, or an empty string for an anonymous user.
+    """
     lifetime = int(policy.lifetime.total_seconds())
     issued = int(now.timestamp())
     claims: dict[str, object] = {
@@ -93,7 +99,7 @@ class RegistryConfiguration:
         return f"curl --fail --output {CERTIFICATE_BUNDLE_FILE} {self.bundle_url}"
 
     @property
-    def text(self) -> str:
+    def file_content(self) -> str:
         """The content of the registry's configuration file."""
         return _CONFIGURATION_TEMPLATE.format(
             base_url=self.base_url,

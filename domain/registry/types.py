@@ -13,7 +13,7 @@ from domain.core.types.base import (
     Text,
     Time,
     WithoutEffect,
-    describe_choices,
+    build_choices_schema,
     get_column_values,
 )
 from domain.core.types.pagination import OffsetQuery
@@ -31,7 +31,7 @@ _Regex = Annotated[Text, Field(max_length=MAX_REGEX_LENGTH)]
 
 
 class RepositoryListQuery(OffsetQuery, GitLabQuery):
-    """Query parameters for a list of repositories."""
+    """Query parameters that add tags and tag counts to a list of repositories."""
 
     tags: bool = Field(default=False, description="True to include the tags of each repository.")
     tags_count: bool = Field(
@@ -42,7 +42,7 @@ class RepositoryListQuery(OffsetQuery, GitLabQuery):
 
 
 class RepositoryQuery(GitLabQuery):
-    """Query parameters for a repository."""
+    """Query parameters that add the tags and the tag count to a repository."""
 
     tags: bool = Field(default=False, description="True to include the tags of the repository.")
     tags_count: bool = Field(
@@ -54,7 +54,7 @@ class RepositoryQuery(GitLabQuery):
 class TagListQuery(OffsetQuery, GitLabQuery):
     """Query parameters for a list of tags, ordered by name.
 
-    From release 18.0, only the Link header contains the position of the next page.
+    As of release 18.0, only the `Link` header contains the position of the next page.
     """
 
     cursor: str = Field(
@@ -71,17 +71,18 @@ class TagRemovalBody(Body):
 
     name_regex_delete: _Regex = Field(
         default="",
-        description="Regular expression in RE2 syntax that matches the whole names of the tags to "
-        "delete.",
+        description="RE2 regular expression that matches the full names of the tags to delete.",
     )
     name_regex: _Regex = Field(default="", description="Former name of `name_regex_delete`.")
     name_regex_keep: _Regex = Field(
         default="",
-        description="Regular expression in RE2 syntax that matches the whole names of tags to "
-        "keep.",
+        description="RE2 regular expression that matches the full names of the tags to keep.",
     )
     keep_n: int = Field(
-        default=0, ge=0, le=MAX_NUMBER, description="Number of newest matching tags to keep."
+        default=0,
+        ge=0,
+        le=MAX_NUMBER,
+        description="Number of matching tags to keep, starting with the newest.",
     )
     older_than: Text = Field(
         default="",
@@ -102,8 +103,8 @@ class TagRemovalBody(Body):
         )
 
 
-class RegistryTagName(Resource):
-    """A tag in a list."""
+class RegistryTagSummary(Resource):
+    """A tag as shown in lists, with its path and image reference."""
 
     name: str
     path: str
@@ -116,8 +117,8 @@ class RegistryTagName(Resource):
         return cls(**get_column_values(view, cls), location=_build_location(view.path, host))
 
 
-class RegistryTag(RegistryTagName):
-    """A tag and its image."""
+class RegistryTag(RegistryTagSummary):
+    """A tag, with the digest, size and push time of its image."""
 
     revision: str | None
     short_revision: str | None
@@ -146,12 +147,12 @@ class RegistryKey(Resource):
     """A key that signs tokens of the registry."""
 
     kid: str
-    state: Annotated[str, describe_choices(*(each.value for each in KeyState))]
+    state: Annotated[str, build_choices_schema(*(each.value for each in KeyState))]
     created_at: Time
     signs_from: Time
 
 
-class MadeRegistryKey(Resource):
+class CreatedRegistryKey(Resource):
     """A new key, and the keys of all certificates that registries must trust."""
 
     kid: str
@@ -159,7 +160,7 @@ class MadeRegistryKey(Resource):
 
 
 class RegistryRepository(Resource):
-    """A registry repository of a project."""
+    """An image repository of a project in the container registry."""
 
     id: int
     #: Name below the project's path. Empty if the repository has the project's path.
@@ -171,7 +172,9 @@ class RegistryRepository(Resource):
     cleanup_policy_started_at: None
     status: Literal["delete_scheduled"] | None
     tags_count: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    tags: list[RegistryTagName] | None = Field(default=None, exclude_if=lambda value: value is None)
+    tags: list[RegistryTagSummary] | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
 
     @classmethod
     def from_view(
@@ -180,9 +183,9 @@ class RegistryRepository(Resource):
         host: str | None,
         *,
         tags_count: int | None,
-        tags: list[RegistryTagName] | None,
+        tags: list[RegistryTagSummary] | None,
     ) -> "RegistryRepository":
-        """Return the API representation of a repository, with optional tags and their number."""
+        """Return the API representation of a repository, with optional tags and tag count."""
         return cls(
             **get_column_values(view, cls) | {"tags_count": tags_count},
             location=_build_location(view.path, host),

@@ -1,8 +1,8 @@
 """Data types for entries of the release schedule.
 
 An entry describes the release in which an interface changes, the affected calls, and the effect.
-There are few kinds of changes. A new entry is data, and needs code only if the service has the
-interface, since the service then implements both behaviors.
+There are few kinds of changes, so a new entry usually needs no code. Code is needed only if the
+service itself provides the interface, because it must then implement both behaviors.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from domain.releases.version import Release, parse_release
 
 
 class Interface(LabeledEnum):
-    """The kind of interface that changes."""
+    """The kind of interface that a change affects."""
 
     REST = "rest", "REST API"
     GRAPHQL = "graphql", "GraphQL API"
@@ -32,29 +32,29 @@ class Interface(LabeledEnum):
 class ReleaseChangeKind(StrEnum):
     """The kind of change to an interface."""
 
-    #: The operation is rejected with `status`.
+    #: Change that makes calls of the operation fail with `status`.
     OPERATION_GONE = "operation_gone"
-    #: A request with the parameter is rejected with `status`.
+    #: Change that makes requests with the parameter fail with `status`.
     PARAMETER_REFUSED = "parameter_refused"
-    #: Responses no longer contain the field, and a request that sets it is rejected.
+    #: Change that removes the field from responses, and rejects requests that set the field.
     FIELD_GONE = "field_gone"
-    #: The meaning of an unchanged request changes.
+    #: Change in the meaning of an unchanged request.
     DEFAULT_CHANGED = "default_changed"
     #: Change that rejects or truncates values beyond a limit.
     LIMIT_APPLIED = "limit_applied"
 
     @property
     def label(self) -> str:
-        """The display name."""
+        """The display name of the kind of change."""
         return self.replace("_", " ").capitalize()
 
 
 class Certainty(StrEnum):
     """The certainty that a change affects the caller."""
 
-    #: The result of the call changes.
+    #: Certainty that the result of the call changes.
     SURE = "sure"
-    #: The effect depends on how the caller uses the response, or on how often it calls.
+    #: Effect that depends on how the caller uses the response, or on how often it calls.
     POSSIBLE = "possible"
 
 
@@ -96,7 +96,7 @@ class NamePattern:
     `where` is the kind of name, such as `GraphQL field`, `GraphQL argument` or `CI variable`.
     """
 
-    where: "NameKind"
+    where: "ApiNameKind"
     names: tuple[str, ...]
     #: Types that have these fields. Empty for all types.
     types: tuple[str, ...] = ()
@@ -113,8 +113,8 @@ class NamePattern:
         return f"{self.where} {owners}{', '.join(self.names)}{values}{unless}"
 
 
-class NameKind(StrEnum):
-    """The kind of names in a pattern, as worded in the documentation."""
+class ApiNameKind(StrEnum):
+    """The kind of name that a pattern matches. The values are terms of the documentation."""
 
     GRAPHQL_FIELD = "GraphQL field"
     GRAPHQL_ARGUMENT = "GraphQL argument"
@@ -135,7 +135,7 @@ ChangePattern = CallPattern | NamePattern
 class Change:
     """A change to an interface in a release."""
 
-    #: Id of the change in the URL of its web page. The id never changes.
+    #: ID of the change in the URL of its web page. The ID never changes.
     id: str
     #: Release in which the change takes effect, such as 17.0.
     release: str
@@ -147,7 +147,7 @@ class Change:
     after: str
     #: Replacement for the affected interface.
     replacement: str
-    #: True if this service has the interface, and therefore both behaviors.
+    #: True if this service provides the interface, and therefore both behaviors.
     hosted: bool = False
     #: Status code of a rejected request.
     status: int = 400
@@ -164,13 +164,13 @@ class Change:
     is_always_applied: bool = False
 
     @cached_property
-    def removal(self) -> Release:
+    def effective_release(self) -> Release:
         """The release in which the change takes effect."""
         return parse_release(self.release)
 
     def applies_in(self, release: Release) -> bool:
         """Return whether a release has the new behavior."""
-        return release >= self.removal
+        return release >= self.effective_release
 
     @property
     def call_patterns(self) -> tuple[CallPattern, ...]:
@@ -196,5 +196,5 @@ class Change:
 
     @property
     def message(self) -> str:
-        """The error message for a rejected request."""
+        """The error message for a request that is rejected because of the change."""
         return f"{self.title} (release {self.release}). {self.replacement}"

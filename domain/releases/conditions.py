@@ -43,11 +43,11 @@ def _list_nested_names_below(name: str, value: Any, depth: int) -> Iterator[str]
 
 
 class Condition(Protocol):
-    """A condition on the parameters of a call."""
+    """The interface of conditions on the parameters of a call."""
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters in the condition."""
+        """The names of the parameters that the condition checks."""
         ...
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -62,11 +62,11 @@ class ParameterGiven:
     parameter_names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
-        """Store the names."""
+        """Store the parameter names."""
         object.__setattr__(self, "parameter_names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether one of the parameters is given."""
+        """Return whether at least one of the parameters is given."""
         return not parameters.keys().isdisjoint(self.parameter_names)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class ParameterMissing:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The name of the parameter."""
+        """The name of the parameter, as a tuple with one item."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -102,7 +102,7 @@ class NumberAboveOne:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The name of the parameter."""
+        """The name of the parameter, as a tuple with one item."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -116,19 +116,19 @@ class NumberAboveOne:
 
 
 @dataclass(frozen=True)
-class TextLonger:
-    """The condition that one of several parameters exceeds a maximum length in characters."""
+class TextTooLong:
+    """The condition that at least one parameter exceeds a maximum length in characters."""
 
     limit: int
     parameter_names: tuple[str, ...]
 
     def __init__(self, limit: int, *names: str) -> None:
-        """Store the maximum length and the names."""
+        """Store the maximum length and the parameter names."""
         object.__setattr__(self, "limit", limit)
         object.__setattr__(self, "parameter_names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether one of the parameters is longer than the maximum."""
+        """Return whether at least one of the parameters is longer than the maximum."""
         return any(len(parameters.get(name, "")) > self.limit for name in self.parameter_names)
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ class TextLonger:
 
 
 @dataclass(frozen=True)
-class TextShorter:
+class TextTooShort:
     """The condition that a parameter is given, but is shorter than a minimum in characters."""
 
     limit: int

@@ -11,13 +11,13 @@ _EQUALS_PATTERN = re.compile(r"[ \t]*=[ \t]*")
 _SEPARATOR_PATTERN = re.compile(r"[\s,;]+")
 _RELEASE_DATE_PATTERN = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
 _MAX_RELEASE_DATES = 100
-#: Maximum number of characters of a malformed entry in an error message.
+#: Maximum number of characters that an error message quotes from a malformed entry.
 _MAX_ECHO_LENGTH = 40
 
 
 @dataclass(frozen=True, order=True)
 class Release:
-    """The number of a release."""
+    """A release number that sorts correctly, such as 17.10 after 17.9."""
 
     major: int
     minor: int
@@ -39,7 +39,7 @@ def parse_release(text: str) -> Release:
 
 
 class InvalidReleaseDatesError(ValueError):
-    """Error for invalid release dates; its message quotes the invalid value."""
+    """Error for invalid release dates. The message quotes the invalid value."""
 
 
 def parse_release_dates(text: str) -> Mapping[Release, date]:

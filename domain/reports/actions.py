@@ -1,4 +1,4 @@
-"""Actions on on-call reports and handoff notes."""
+"""Actions that show on-call reports, and that create, show and delete handoff notes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from domain.core.database.pagination import fetch_list_page
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.pagination import ListPage
-from domain.incidents.types import validate_lines
+from domain.incidents.types import validate_multiline_text
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
-from domain.projects.owners import build_owner_match_condition
+from domain.projects.row_ownership import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import report_formats as writing
 from domain.reports.comparison import (
@@ -23,8 +23,8 @@ from domain.reports.comparison import (
     find_previous_figures,
     measure_on_call_time,
 )
-from domain.reports.handoff_drafts import build_draft, find_shift_to_hand_off
-from domain.reports.handoff_notes import select_notes
+from domain.reports.handoff_drafts import build_handoff_draft, find_shift_to_hand_off
+from domain.reports.handoff_notes import select_handoff_notes
 from domain.reports.report_builder import (
     build_on_call_report,
     find_report_scope,
@@ -62,7 +62,10 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 def compare_report(
     work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, report: Report
 ) -> Comparison:
-    """Return the comparison of a report with the preceding period, and the time on call."""
+    """Compare the figures of a report with the figures of the preceding period.
+
+    The comparison includes the time that each user was on call.
+    """
     period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
     previous = find_previous_figures(work, holder, period, zone)
     return compare_figures(report, previous, measure_on_call_time(work, holder, period))
@@ -105,8 +108,8 @@ def list_handoff_notes(
     """List the handoff notes of a schedule."""
     here = _select_schedule_notes(holder, get_schedule_row(work, holder, schedule_id).id)
     orders = {"id": OnCallHandoverNote.id}
-    return ListPage.from_listed_page(
-        fetch_list_page(here, orders, query.requested_part, session=work.session),
+    return ListPage.from_page_result(
+        fetch_list_page(here, orders, query.requested_range, session=work.session),
         HandoverNote.model_validate,
     )
 
@@ -125,13 +128,13 @@ def list_latest_handoff_notes(
 def draft_handoff_note(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> HandoverDraft:
-    """Show a draft of a handoff note with open alerts and the events of the shift.
+    """Show a draft handoff note with the open alerts and the events of the shift.
 
     Raise NotFoundError if the schedule does not exist.
     """
     schedule = get_schedule(work, holder, schedule_id)
     shift = find_shift_to_hand_off(work, schedule.id)
-    text = build_draft(work, holder, schedule, shift)
+    text = build_handoff_draft(work, holder, schedule, shift)
     return HandoverDraft(text=text, starts_at=shift.start, ends_at=shift.end)
 
 
@@ -141,17 +144,17 @@ def create_handoff_note(
 ) -> HandoverNote:
     """Create a handoff note for the next user on call.
 
-    Raise InvalidError for an invalid text, and NotFoundError if the schedule does not exist.
+    Raise InvalidError for invalid text, and NotFoundError if the schedule does not exist.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
-    text = validate_lines(new.text, "text", MAX_HANDOFF_NOTE_LENGTH)
+    text = validate_multiline_text(new.text, "text", MAX_HANDOFF_NOTE_LENGTH)
     if not text:
         raise InvalidError("Enter a note for the next person on call.", field="text")
     row = OnCallHandoverNote(
         schedule_id=schedule.id, user_id=work.actor.id, text=text, created_at=work.now
     )
     work.session.add(row)
-    work.session.flush()  # The flush assigns the id.
+    work.session.flush()  # The flush assigns the ID.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record_audit_event(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get_note(work, holder, schedule.id, row.id)
@@ -181,7 +184,7 @@ def delete_handoff_note(
 
 
 def _select_schedule_notes(holder: ProjectOrGroup, schedule_id: int) -> Select[*tuple[Any, ...]]:
-    owned = select_notes(build_owner_match_condition(OnCallSchedule, holder))
+    owned = select_handoff_notes(build_owner_match_condition(OnCallSchedule, holder))
     return owned.where(OnCallHandoverNote.schedule_id == schedule_id)
 
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from domain.access.actor import UnitOfWork
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.escalations.types import PAGE_RETENTION
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.shifts import compute_balance, find_shifts_by_schedule
 from domain.projects.views import ProjectOrGroup
-from domain.reports import rows
+from domain.reports import report_queries
 from domain.reports.figures import ReportFigures
 from domain.reports.report_builder import find_report_scope
-from domain.reports.rows import ReportFilter
+from domain.reports.report_queries import ReportFilter
 from domain.reports.types import PersonFigures, Report
 
 _DAY = timedelta(days=1)
@@ -37,7 +37,7 @@ class PreviousFigures(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The figures of a report and of the preceding period, and the load for each person."""
+    """The figures of a report and of the preceding period, and the on-call load of each user."""
 
     previous: PreviousFigures | None
     #: Name, value and previous value of each figure at the start of the report. The last value is
@@ -50,7 +50,10 @@ class Comparison(NamedTuple):
 def compare_figures(
     report: Report, previous: PreviousFigures | None, on_call: Mapping[str, int]
 ) -> Comparison:
-    """Return the comparison of a report; `on_call` maps usernames to seconds on call."""
+    """Return the comparison of a report with the preceding period.
+
+    `on_call` maps usernames to seconds on call.
+    """
     others = sorted(on_call.keys() - {each.user for each in report.people})
     added = (PersonFigures(user=name, pages=0, acknowledged=0, nights=0) for name in others)
     loads = [(each, on_call.get(each.user, 0)) for each in (*report.people, *added)]
@@ -69,37 +72,37 @@ def compare_figures(
 def find_previous_figures(
     work: UnitOfWork, holder: ProjectOrGroup, period: Period, time_zone: str
 ) -> PreviousFigures | None:
-    """Return the figures of the preceding period, or None if its data are missing or incomplete.
+    """Return the figures of the preceding period, or None if its data is missing or incomplete.
 
     The preceding period starts whole days earlier, so that a night is compared with the night
     before. A period that has not ended is compared with the same part of the preceding period.
     """
     if period.start >= work.now:
         return None
-    name, previous = _shift_back(period, time_zone, work.now)
+    name, previous = _find_preceding_period(period, time_zone, work.now)
     scope, session = find_report_scope(work, holder), work.session
     wanted = ReportFilter(project_ids=tuple(scope.projects), within=previous)
-    if previous.start < work.now - PAGE_RETENTION or not rows.has_alerts_before(
+    if previous.start < work.now - PAGE_RETENTION or not report_queries.has_alerts_before(
         wanted.project_ids, period.start, session=session
     ):
         return None
     figures = ReportFigures(time_zone, previous)
-    for page in rows.read_pages(wanted, session=session):
+    for page in report_queries.read_pages(wanted, session=session):
         figures.count_page(page)
-    lengths = [*rows.read_acknowledgement_times(wanted, session=session)]
+    lengths = [*report_queries.read_acknowledgement_times(wanted, session=session)]
     return PreviousFigures(
         name,
-        rows.count_alerts(wanted, session=session),
+        report_queries.count_alerts(wanted, session=session),
         figures.build_totals().pages,
         median(lengths) if lengths else None,
         sum(each.nights for each in figures.build_user_figures()),
     )
 
 
-def _shift_back(period: Period, time_zone: str, now: datetime) -> tuple[str, Period]:
+def _find_preceding_period(period: Period, time_zone: str, now: datetime) -> tuple[str, Period]:
     """Return the name and the times of the preceding period.
 
-    If the period ends after `now`, the preceding period is shortened by the same time.
+    If the period ends after `now`, the preceding period is shortened by the same amount.
     """
     place, until = get_zone(time_zone), min(period.end, now)
     start, end, cut = (convert_to_local(each, place) for each in (period.start, period.end, until))
@@ -115,7 +118,7 @@ def measure_on_call_time(
 ) -> Mapping[str, int]:
     """Return the seconds that each user has been on call in a period, by username.
 
-    The times in all schedules of the project or group, and of the groups above it, are added up.
+    The times in all schedules of the project or group and its ancestor groups are added up.
     """
     schedules = list_all_schedules(work, holder, with_groups_above=True)
     until = Period(period.start, min(period.end, work.now))

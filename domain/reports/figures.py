@@ -16,8 +16,8 @@ from statistics import median
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
-from domain.paging.on_call.schedule_values import Period
-from domain.reports.rows import CountedAlert, CountedPage, StatusEntry
+from domain.paging.on_call.schedule_plans import Period
+from domain.reports.report_queries import CountedAlert, CountedPage, StatusEntry
 from domain.reports.types import (
     AnswerKind,
     PageAnswer,
@@ -35,15 +35,17 @@ _ACKNOWLEDGED = "acknowledged"
 _ANSWER_STATUSES = (_ACKNOWLEDGED, RESOLVED, "ignored")
 
 
-def list_user_changes(alert: CountedAlert) -> list[StatusEntry]:
+def list_statuses_set_by_users(alert: CountedAlert) -> list[StatusEntry]:
     """Return the statuses that users set for an alert."""
-    return [each for each in alert.entries if not each.is_by_itself]
+    return [each for each in alert.entries if not each.is_automatic]
 
 
 def find_first_answer(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
     """Return the first answer to a page for an alert."""
     ended_at = _find_automatic_end(alert)
-    answers = (each for each in list_user_changes(alert) if each.status in _ANSWER_STATUSES)
+    answers = (
+        each for each in list_statuses_set_by_users(alert) if each.status in _ANSWER_STATUSES
+    )
     answer = next((each for each in answers if each.at >= paged_at), None)
     if answer and not (ended_at and paged_at <= ended_at < answer.at):
         seconds = int((answer.at - paged_at).total_seconds())
@@ -62,14 +64,14 @@ def _find_automatic_end(alert: CountedAlert) -> datetime | None:
         return alert.recovery_received_at
     resolved = [each for each in alert.entries if each.status == RESOLVED]
     if resolved:
-        return resolved[-1].at if resolved[-1].is_by_itself else None
+        return resolved[-1].at if resolved[-1].is_automatic else None
     # The alert was resolved by a report whose time of receipt was not stored.
     return alert.ended_at if alert.status == RESOLVED else None
 
 
 def is_self_resolved(alert: CountedAlert, duration: timedelta) -> bool:
     """Return whether an alert ended within a given time, before any user changed its status."""
-    if alert.status != RESOLVED or alert.ended_at is None or list_user_changes(alert):
+    if alert.status != RESOLVED or alert.ended_at is None or list_statuses_set_by_users(alert):
         return False
     return alert.ended_at - alert.started_at <= duration
 
@@ -91,7 +93,7 @@ class _ResponseDurations:
             self.resolved.append(_compute_duration(alert.started_at, alert.ended_at))
 
     def compute_times(self, severity: str | None) -> ResponseTimes:
-        """Return the medians and 90th percentiles."""
+        """Return the medians and 90th percentiles of the response times."""
         return ResponseTimes(
             severity=severity,
             alerts=self.alerts,
@@ -108,7 +110,10 @@ class TimeBuckets:
     """The hours, days or weeks in a period. A day lasts 23 to 25 hours when clocks change."""
 
     def __init__(self, period: Period, time_zone: str) -> None:
-        """Divide a period. Weeks start with the first day of the period."""
+        """Divide a period into hours, days or weeks.
+
+        The first week starts on the first day of the period.
+        """
         length, place = period.end - period.start, get_zone(time_zone)
         self.starts: list[datetime] = []
         if length <= 2 * _DAY:
@@ -133,7 +138,10 @@ class ReportFigures:
     """Counters for the figures of a report."""
 
     def __init__(self, time_zone: str, period: Period) -> None:
-        """Initialize all figures to zero; `time_zone` determines the days and their hours."""
+        """Initialize all figures to zero.
+
+        `time_zone` determines the boundaries of days and hours.
+        """
         self._zone = get_zone(time_zone)
         self.buckets = TimeBuckets(period, time_zone)
         self._trend = [_ResponseDurations() for _ in self.buckets.starts]
@@ -148,8 +156,10 @@ class ReportFigures:
         self._all_pages = 0
 
     def count_alert(self, alert: CountedAlert) -> None:
-        """Count an alert that started in the period."""
-        first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
+        """Count an alert that started in the period, and add its response times."""
+        first = next(
+            (e for e in list_statuses_set_by_users(alert) if e.status == _ACKNOWLEDGED), None
+        )
         if first is not None:
             self._acknowledged[first.by] += 1
         bucket = self._trend[self.buckets.find_index(alert.started_at)]
@@ -157,12 +167,12 @@ class ReportFigures:
             lengths.count_alert(alert, first)
 
     def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
-        """Count how an alert or incident was answered after its first page in the period."""
+        """Count the kind of answer to the first page about an alert or incident in the period."""
         self._paged_incidents += alert.is_incident
         self._answers[find_first_answer(alert, paged_at).kind] += 1
 
     def count_page(self, page: CountedPage) -> None:
-        """Count a page in the period."""
+        """Count a page by user, night, weekday and hour of the day."""
         self._all_pages += 1
         if page.channel_id is None:
             local = convert_to_local(page.at, self._zone)
@@ -175,7 +185,7 @@ class ReportFigures:
                 self._nights[page.user].add(night)
 
     def build_totals(self) -> ReportTotals:
-        """Return the totals of the report."""
+        """Return the total numbers of alerts, incidents, pages and paged users."""
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
         paged = self._answers.total()
         return ReportTotals(
@@ -235,7 +245,7 @@ class ReportFigures:
 
 
 def _find_night(page: CountedPage) -> date | None:
-    """Return the date on which the night of a page started, or None if it was not at night."""
+    """Return the date on which a page's night started, or None if the page was sent by day."""
     if page.accepted_at is None or page.time_zone is None:
         return None
     local = convert_to_local(page.accepted_at, get_zone(page.time_zone))

@@ -10,12 +10,12 @@ from domain.alerts.listing.queries import AlertListRow, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from domain.core.time_zones import format_local_time
 from domain.incidents.listing import NEWEST_FIRST, IncidentFilter, IncidentSlice, list_incidents
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.shifts import list_schedule_shifts
 from domain.paging.on_call.types import OnCallSchedule
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports.report_builder import build_on_call_report, find_report_scope
-from domain.reports.report_formats import format_answer, format_plain_line
+from domain.reports.report_formats import format_page_response, format_plain_line
 from domain.reports.types import Report
 from models import Incident
 
@@ -48,12 +48,13 @@ def find_shift_to_hand_off(work: UnitOfWork, schedule_id: int) -> Period:
     return Period(work.now - _DAY, work.now)
 
 
-def build_draft(
+def build_handoff_draft(
     work: UnitOfWork, holder: ProjectOrGroup, schedule: OnCallSchedule, shift: Period
 ) -> str:
     """Return the draft of a handoff note in Markdown.
 
-    For a group, the draft covers the first projects that have something to report.
+    For a group, only the first `_MAX_PROJECTS` projects are checked, and projects without content
+    are omitted.
     """
     lines: list[str] = []
     for project in islice(find_report_scope(work, holder).projects.values(), _MAX_PROJECTS):
@@ -106,5 +107,6 @@ def _format_lines(
     for page in report.pages[-_MAX_LISTED_ITEMS:]:
         at = format_local_time(page.at, report.time_zone)
         what = f"{page.subject_reference} {format_plain_line(page.title)}"
-        yield f"- {at}: {what}, to {format_plain_line(page.name)}, {format_answer(page.answer)}"
+        response = format_page_response(page.answer)
+        yield f"- {at}: {what}, to {format_plain_line(page.name)}, {response}"
     yield ""

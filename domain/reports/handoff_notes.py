@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, select
 
 from domain.access.actor import UnitOfWork
-from domain.paging.on_call.schedule_values import Period
-from domain.projects.owners import (
+from domain.paging.on_call.schedule_plans import Period
+from domain.projects.row_ownership import (
     build_used_by_condition,
     find_group_chain,
     find_group_chains,
@@ -17,8 +17,8 @@ from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User
 
 
-def select_notes(owner_condition: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Return a query for the fields of matching notes of schedules (`HandoverNote`)."""
+def select_handoff_notes(owner_condition: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Return a query for handoff notes that meet a condition, with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (
         select(note.id, note.schedule_id, note.text, note.created_at)
@@ -29,7 +29,7 @@ def select_notes(owner_condition: ColumnElement[bool]) -> Select[*tuple[Any, ...
     )
 
 
-def find_notes_in_period(
+def find_handoff_notes_in_period(
     work: UnitOfWork, holder: ProjectOrGroup, project_ids: Collection[int], period: Period
 ) -> list[HandoverNote]:
     """Return the notes that were created in a period, in chronological order.
@@ -41,6 +41,8 @@ def find_notes_in_period(
     own = find_group_chain(holder, session=work.session)
     below = find_group_chains(project_ids, session=work.session) if holder.is_group else {}
     used = build_used_by_condition(OnCallSchedule, [own, *below.values()])
-    found = select_notes(used).where(note.created_at >= period.start, note.created_at < period.end)
+    found = select_handoff_notes(used).where(
+        note.created_at >= period.start, note.created_at < period.end
+    )
     rows = work.session.execute(found.order_by(note.id))
     return list(map(HandoverNote.model_validate, rows))

@@ -17,11 +17,11 @@ from domain.core.errors import ConflictError
 from domain.incidents.actions import show_incident
 from domain.incidents.listing import get_incident_row, lock_incident
 from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list_timeline_entries
-from domain.incidents.types import EntryKind, Incident, validate_lines
-from domain.paging.escalations.steps import TargetKind, format_target
+from domain.incidents.types import EntryKind, Incident, validate_multiline_text
+from domain.paging.escalations.policy_steps import TargetKind, format_target
 from domain.projects.views import ProjectView
 from domain.reports.report_formats import format_duration_cell, format_plain_line
-from domain.reports.rows import find_status_entries
+from domain.reports.report_queries import find_status_entries
 from domain.reports.types import (
     MAX_DOCUMENT_LENGTH,
     DocumentQuery,
@@ -68,10 +68,10 @@ def change_document(
 ) -> IncidentDocument:
     """Save the post-incident document of an incident.
 
-    Raise InvalidError for an invalid text, and NotFoundError if the incident does not exist. Raise
+    Raise InvalidError for invalid text, and NotFoundError if the incident does not exist. Raise
     ConflictError if the document has changed since the given revision.
     """
-    text = validate_lines(change.text, "text", MAX_DOCUMENT_LENGTH)
+    text = validate_multiline_text(change.text, "text", MAX_DOCUMENT_LENGTH)
     incident = lock_incident(project.id, iid, session=work.session)
     row = work.session.get(DocumentRow, incident.id, populate_existing=True)
     if change.revision is not None and change.revision != (row.revision if row else 0):
@@ -119,7 +119,7 @@ def _list_events(
     incident_id: int, alerts: Sequence[Alert], *, session: Session
 ) -> Iterator[tuple[datetime, str]]:
     """Yield the events of an incident and its alerts, in no particular order."""
-    # Readers of the document may lack access to internal comments.
+    # Readers of the document might not have access to internal comments.
     found = list_timeline_entries(
         incident_id,
         KeysetRange(size=_MAX_ITEMS, before=None),

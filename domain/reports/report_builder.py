@@ -8,26 +8,26 @@ from sqlalchemy import select
 from domain.access.actor import UnitOfWork
 from domain.alerts.listing.types import build_alert_url, build_incident_url
 from domain.core.types.base import get_column_values
+from domain.paging.escalations.policy_steps import TargetKind, format_target
 from domain.paging.escalations.reporting.page_status import find_contact_outcomes
-from domain.paging.escalations.steps import TargetKind, format_target
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.projects.access import build_namespace, read_permissions
-from domain.projects.owners import select_project_ids
+from domain.projects.row_ownership import select_project_ids
 from domain.projects.views import GroupView, ProjectOrGroup, ProjectView, get_viewer
-from domain.reports import rows
+from domain.reports import report_queries
 from domain.reports.figures import ReportFigures, find_first_answer
-from domain.reports.handoff_notes import find_notes_in_period
-from domain.reports.noise import MAX_RULES, MIN_OPENINGS, NoisyRules
-from domain.reports.rows import ListedPage, ReportFilter
+from domain.reports.handoff_notes import find_handoff_notes_in_period
+from domain.reports.noisy_rules import MAX_RULES, MIN_OPENINGS, NoisyRuleCounter
+from domain.reports.report_queries import ListedPage, ReportFilter
 from domain.reports.types import MAX_LISTED_PAGES, PageCondition, Report, ReportedPage
 from models import Project
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportScope:
-    """The projects whose alerts the reader may see, and other visible projects."""
+    """The projects whose alerts a report covers, and the paths of omitted projects."""
 
-    #: Projects by id, in the order of their paths.
+    #: Projects by ID, in the order of their paths.
     projects: Mapping[int, ProjectView]
     #: Paths of projects whose monitoring is turned off or not visible to the reader.
     left_out: Sequence[str] = ()
@@ -48,8 +48,8 @@ def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
         permissions.build_project_view(each) for each in rows if permissions.can_see_project(each)
     ]
     return ReportScope(
-        projects={each.id: each for each in seen if each.shows_alerts},
-        left_out=[each.path for each in seen if not each.shows_alerts],
+        projects={each.id: each for each in seen if each.can_see_alerts},
+        left_out=[each.path for each in seen if not each.can_see_alerts],
     )
 
 
@@ -63,20 +63,20 @@ def build_on_call_report(
     """Return the report for a period, with the pages that meet a condition."""
     scope, session = find_report_scope(work, holder), work.session
     wanted = ReportFilter(tuple(scope.projects), period, lists_page)
-    ranked = rows.rank_rules(
+    ranked = report_queries.rank_rules(
         wanted, least_openings=MIN_OPENINGS, maximum=MAX_RULES, session=session
     )
-    figures, noisy = ReportFigures(time_zone, period), NoisyRules(ranked)
-    for alert in rows.read_alerts(wanted, session=session):
+    figures, noisy = ReportFigures(time_zone, period), NoisyRuleCounter(ranked)
+    for alert in report_queries.read_alerts(wanted, session=session):
         figures.count_alert(alert)
         noisy.count_alert(alert)
-    for alert, paged_at in rows.read_paged_alerts(wanted, session=session):
+    for alert, paged_at in report_queries.read_paged_alerts(wanted, session=session):
         figures.count_answer(alert, paged_at)
-    for incident, paged_at in rows.read_paged_incidents(wanted, session=session):
+    for incident, paged_at in report_queries.read_paged_incidents(wanted, session=session):
         figures.count_answer(incident, paged_at)
-    for page in rows.read_pages(wanted, session=session):
+    for page in report_queries.read_pages(wanted, session=session):
         figures.count_page(page)
-    numbers = rows.find_page_numbers(wanted, session=session)
+    numbers = report_queries.find_listed_page_ids(wanted, session=session)
     return Report(
         project=None if holder.is_group else holder.path,
         group=holder.path if holder.is_group else None,
@@ -96,7 +96,7 @@ def build_on_call_report(
         noisy_rules=noisy.build_noisy_rules(
             {each.id: each.path for each in scope.projects.values()}
         ),
-        handover_notes=find_notes_in_period(work, holder, tuple(scope.projects), period),
+        handover_notes=find_handoff_notes_in_period(work, holder, tuple(scope.projects), period),
     )
 
 
@@ -109,17 +109,19 @@ def read_all_pages(
     """Lazily yield all pages in a period that meet a condition, in chronological order."""
     scope = find_report_scope(work, holder)
     wanted = ReportFilter(tuple(scope.projects), period, lists_page)
-    numbers = rows.find_page_numbers(wanted, session=work.session)
+    numbers = report_queries.find_listed_page_ids(wanted, session=work.session)
     return _read_pages(work, scope, numbers, releases_connection=True)
 
 
 def _read_pages(
     work: UnitOfWork, scope: ReportScope, ids: Sequence[int], *, releases_connection: bool = False
 ) -> Iterator[ReportedPage]:
-    for start in range(0, len(ids), rows.BATCH_SIZE):
-        some = list(ids[start : start + rows.BATCH_SIZE])
+    for start in range(0, len(ids), report_queries.BATCH_SIZE):
+        some = list(ids[start : start + report_queries.BATCH_SIZE])
         try:
-            pages = [*_build_pages(work, scope, rows.list_pages(some, session=work.session))]
+            pages = [
+                *_build_pages(work, scope, report_queries.list_pages(some, session=work.session))
+            ]
         finally:
             # A slow or disconnected client must not occupy the database connection.
             if releases_connection:

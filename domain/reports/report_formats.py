@@ -27,11 +27,11 @@ def format_plain_line(text: str) -> str:
 
 
 def format_duration_cell(seconds: float | None) -> str:
-    """Return a duration as text, such as `1h30m`."""
+    """Return a duration as text, such as `1h30m`, or `-` if the duration is None."""
     return _EMPTY_CELL if seconds is None else format_duration(timedelta(seconds=int(seconds)))
 
 
-def format_answer(answer: PageAnswer) -> str:
+def format_page_response(answer: PageAnswer) -> str:
     """Return the response to a page as text, such as `acknowledged by @alice after 2m`."""
     if answer.kind is AnswerKind.NONE:
         return "not yet answered"
@@ -60,12 +60,12 @@ def format_contacts(page: ReportedPage) -> str:
 def format_report(report: Report, compared: Comparison) -> Iterator[str]:
     """Yield the lines of a complete report, without line breaks."""
 
-    def local(moment: datetime) -> str:
+    def format_local(moment: datetime) -> str:
         return format_local_time(moment, report.time_zone)
 
     yield f"# On-call report of {format_plain_line(report.project or report.group or '')}"
     yield ""
-    yield f"From {local(report.starts_at)} to {local(report.ends_at)}."
+    yield f"From {format_local(report.starts_at)} to {format_local(report.ends_at)}."
     yield ""
     if report.projects_left_out:
         yield from (f"Not included: {format_plain_line(', '.join(report.projects_left_out))}.", "")
@@ -88,7 +88,9 @@ def format_report(report: Report, compared: Comparison) -> Iterator[str]:
             *("Time", "Alert or incident", "Recipient", "Contacts", "Accepted"),
             *("Response", "Reason"),
         )
-        pages = (_format_page_row(each, local, of_group=report.group) for each in report.pages)
+        pages = (
+            _format_page_row(each, format_local, of_group=report.group) for each in report.pages
+        )
         yield from _format_section("Pages", heads, pages)
     if report.earlier_pages:
         pages_are = "page is" if report.earlier_pages == 1 else "pages are"
@@ -106,7 +108,7 @@ def format_report(report: Report, compared: Comparison) -> Iterator[str]:
             for each in report.times
         ),
     )
-    yield from _format_load(report, compared)
+    yield from _format_on_call_load(report, compared)
     if report.noisy_rules:
         yield from _format_section(
             "Noisy rules",
@@ -124,11 +126,11 @@ def format_report(report: Report, compared: Comparison) -> Iterator[str]:
     for note in report.handover_notes:
         by = f"@{note.user}" if note.user else "the command line"
         schedule = format_plain_line(note.schedule)
-        yield from ("", f"## Handoff note for {schedule}, {local(note.created_at)}, by {by}")
+        yield from ("", f"## Handoff note for {schedule}, {format_local(note.created_at)}, by {by}")
         yield from ("", note.text)
 
 
-def _format_load(report: Report, compared: Comparison) -> Iterator[str]:
+def _format_on_call_load(report: Report, compared: Comparison) -> Iterator[str]:
     if compared.loads:
         yield from _format_section(
             "People",
@@ -174,7 +176,7 @@ def _format_page_row(
         format_plain_line(page.name),
         format_plain_line(format_contacts(page)) or _EMPTY_CELL,
         local(page.accepted_at) if page.accepted_at else _EMPTY_CELL,
-        format_answer(page.answer),
+        format_page_response(page.answer),
         format_plain_line(format_reason(page)),
     )
 
@@ -243,7 +245,11 @@ def _list_figures(report: Report, compared: Comparison) -> Iterator[tuple[object
 def _list_subject_figures(
     what: str, figures: Resource, key: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the figures of a subject. Its name is in the `key` field; the default is `all`."""
+    """Yield a CSV row for each figure of a subject.
+
+    `key` is the name of the field that contains the subject's name. Without such a field, the name
+    is `all`.
+    """
     values = dict(figures)
     name = values.pop(key, None) or "all"
     for field, value in values.items():

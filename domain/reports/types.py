@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.core.errors import InvalidError
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone, normalize_zone_name
 from domain.core.types.base import (
@@ -19,19 +19,19 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
 )
 from domain.core.types.pagination import PagedQuery
 from domain.paging.escalations.types import PAGE_RETENTION, ContactOutcome
 from domain.paging.notifications.states import PageState
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.types import add_from_field, check_period
 
 MAX_HANDOFF_NOTE_LENGTH = 10_000
 #: Maximum number of listed pages. All pages are counted.
 MAX_LISTED_PAGES = 2_000
 _DAY = timedelta(days=1)
-#: Condition for the time of a page and the id of its channel, which is None for a user.
+#: Condition for the time of a page and the ID of its channel, which is None for a user.
 PageCondition = Callable[[datetime, int | None], bool]
 
 
@@ -63,10 +63,14 @@ class ReportQuery(Query):
 
     weekday: Annotated[int, Field(ge=0, le=6)] | None = Field(
         default=None,
-        description="Weekday, where 0 is Monday. Lists only the pages to users on this weekday.",
+        description=(
+            "Weekday from 0 (Monday) to 6 (Sunday). If given, only pages to users on this weekday "
+            "are listed."
+        ),
     )
     hour: Annotated[int, Field(ge=0, le=23)] | None = Field(
-        default=None, description="Hour of the day. Lists only the pages to users in this hour."
+        default=None,
+        description="Hour of the day. If given, only pages to users in this hour are listed.",
     )
 
     @property
@@ -74,9 +78,9 @@ class ReportQuery(Query):
         """Condition for the listed pages, or None if all pages are listed."""
         if self.weekday is None and self.hour is None:
             return None
-        return self._lists_page
+        return self._should_list_page
 
-    def _lists_page(self, at: datetime, channel_id: int | None) -> bool:
+    def _should_list_page(self, at: datetime, channel_id: int | None) -> bool:
         local = convert_to_local(at, get_zone(self.time_zone))
         is_at = self.weekday in {None, local.weekday()} and self.hour in {None, local.hour}
         return channel_id is None and is_at
@@ -90,7 +94,7 @@ class ReportQuery(Query):
         if start is None and self.until is not None:
             raise InvalidError("`from` is required if `until` is given.", field="from")
         if start is None:
-            return self._build_named_period(now)
+            return self._build_predefined_period(now)
         end = self.until or now
         if start < now - PAGE_RETENTION:
             message = (
@@ -100,7 +104,7 @@ class ReportQuery(Query):
             raise InvalidError(message, field="from")
         return check_period(start, end, fields=("from", "until"))
 
-    def _build_named_period(self, now: datetime) -> Period:
+    def _build_predefined_period(self, now: datetime) -> Period:
         place = get_zone(normalize_zone_name(self.time_zone))
         if self.period is not ReportPeriod.NIGHT:
             return Period(now - timedelta(weeks=1 if self.period is ReportPeriod.WEEK else 4), now)
@@ -115,14 +119,15 @@ class AnswerKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     IGNORED = "ignored"
-    #: A report, or the absence of reports, resolved the alert or incident before anyone answered.
+    #: Resolution of the alert or incident by a report, or by the absence of reports, before anyone
+    #: answered.
     ENDED = "ended_by_itself"
-    #: The page is still waiting for an answer.
+    #: Page that is still waiting for an answer.
     NONE = "unanswered"
 
 
 class PageAnswer(Resource):
-    """The first answer to a page."""
+    """The first answer to a page: its kind, time and user."""
 
     kind: AnswerKind
     at: Time | None
@@ -140,7 +145,7 @@ class ReportedPage(Resource):
     alert_iid: int | None = Field(description="Number of the alert. Null for an incident.")
     incident_iid: int | None = Field(description="Number of the incident. Null for an alert.")
     title: str
-    severity: Annotated[str, describe_choices(*Severity)]
+    severity: Annotated[str, build_choices_schema(*Severity)]
     user: str | None = Field(
         description="Username of the paged user. Null for a channel or a deleted account."
     )
@@ -162,7 +167,7 @@ class ReportedPage(Resource):
         "an "
         "alert."
     )
-    web_url: str = Field(description="URL of the alert's or incident's web page.")
+    web_url: str = Field(description="URL of the web page of the alert or incident.")
 
     @property
     def subject_reference(self) -> str:
@@ -171,7 +176,7 @@ class ReportedPage(Resource):
 
 
 class ReportTotals(Resource):
-    """Totals of a report."""
+    """Number of alerts, incidents, pages and paged users in a report."""
 
     alerts: int = Field(description="Number of alerts that started in the period.")
     acknowledged: int = Field(
@@ -179,8 +184,12 @@ class ReportTotals(Resource):
     )
     pages: int = Field(description="Number of pages to users and channels in the period.")
     people: int = Field(description="Number of users who were paged.")
-    paged_alerts: int = Field(description="Number of alerts with a page in the period.")
-    paged_incidents: int = Field(description="Number of incidents with a page in the period.")
+    paged_alerts: int = Field(
+        description="Number of alerts for which a page was sent in the period."
+    )
+    paged_incidents: int = Field(
+        description="Number of incidents for which a page was sent in the period."
+    )
     answered: int = Field(description="Number of paged alerts and incidents that a user answered.")
     ended_by_themselves: int = Field(
         description="Number of paged alerts and incidents that were resolved automatically before "
@@ -192,7 +201,10 @@ class ReportTotals(Resource):
 
 
 class ResponseTimes(Resource):
-    """Response times of alerts that started in the period, in seconds. Null if there are none."""
+    """Response times, in seconds, of alerts that started in the period.
+
+    A response time is null if there are no measurements.
+    """
 
     severity: str | None = Field(description="Severity of the alerts. Null for all alerts.")
     alerts: int
@@ -207,7 +219,7 @@ class ResponseTimes(Resource):
 
 
 class TrendUnit(StrEnum):
-    """Unit of time by which a report shows its trend."""
+    """Unit of time for the trend in a report."""
 
     HOUR = "hour"
     DAY = "day"
@@ -215,7 +227,7 @@ class TrendUnit(StrEnum):
 
 
 class TrendPoint(Resource):
-    """Response times of alerts that started in an hour, day or week, in seconds."""
+    """Response times, in seconds, of alerts that started in the same hour, day or week."""
 
     starts_at: Time
     alerts: int
@@ -226,7 +238,7 @@ class TrendPoint(Resource):
 
 
 class PersonFigures(Resource):
-    """Statistics for one user in the period."""
+    """The number of pages, acknowledged alerts and nights with pages for one user."""
 
     user: str = Field(description="Username.")
     pages: int
@@ -234,7 +246,10 @@ class PersonFigures(Resource):
         description="Number of alerts that this user was the first to acknowledge."
     )
     nights: int = Field(
-        description="Number of nights with a page, from 22:00 to 07:00 in the user's time zone."
+        description=(
+            "Number of nights in which the user was paged. A night lasts from 22:00 to 07:00 in "
+            "the user's time zone."
+        )
     )
 
 
@@ -287,7 +302,7 @@ class NewHandoverNote(Body):
 
 
 class HandoverDraft(Resource):
-    """A draft of a handoff note."""
+    """Draft text of a handoff note, and the shift that the note is about."""
 
     text: str = Field(description="Text of the draft in Markdown.")
     starts_at: Time = Field(description="Start of the shift that the note is about.")
@@ -295,11 +310,11 @@ class HandoverDraft(Resource):
 
 
 class HandoverNoteQuery(PagedQuery):
-    """Query for the handoff notes of a schedule."""
+    """Pagination parameters for a list of handoff notes."""
 
 
 class Report(Resource):
-    """An on-call report for a period."""
+    """An on-call report: the totals, pages, response times, trend and noisy rules of a period."""
 
     project: str | None = Field(
         description="Full path of the project. Null for a report about a group."
@@ -327,7 +342,10 @@ class Report(Resource):
         "severity."
     )
     trend_unit: TrendUnit = Field(
-        description="Unit of `trend`: `hour` for at most 2 days, `day` for at most 35 days."
+        description=(
+            "Unit of `trend`: `hour` for up to 2 days, `day` for up to 35 days, `week` for longer "
+            "periods."
+        )
     )
     trend: list[TrendPoint] = Field(
         description="Response times for each hour, day or week of the period, in `time_zone`."
@@ -337,8 +355,10 @@ class Report(Resource):
         description="Number of pages to users in each hour of the day (0 to 23) in `time_zone`."
     )
     weekday_hours: list[list[int]] = Field(
-        description="Numbers of pages to users by weekday, starting with Monday, and hour of the "
-        "day, in `time_zone`."
+        description=(
+            "Number of pages to users for each weekday (starting with Monday) and hour of the day, "
+            "in `time_zone`."
+        )
     )
     noisy_rules: list[NoisyRule]
     handover_notes: list[HandoverNote]
@@ -348,7 +368,7 @@ MAX_DOCUMENT_LENGTH = 100_000
 
 
 class DocumentQuery(Query):
-    """Query for a post-incident document."""
+    """Query parameter that selects the saved document or the filled-in template."""
 
     template: bool = Field(
         default=False,
@@ -357,7 +377,7 @@ class DocumentQuery(Query):
 
 
 class IncidentDocument(Resource):
-    """A post-incident document of an incident."""
+    """The post-incident document of an incident, or the filled-in template."""
 
     incident_iid: int
     text: str = Field(

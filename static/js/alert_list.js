@@ -1,5 +1,6 @@
-// Adds keyboard shortcuts, selection of several alerts, and automatic updates to the alert list. The
-// list also works without this script. Updates do not move rows that the user points at or reads.
+// Adds keyboard shortcuts, selection of several alerts, and automatic updates to the alert list.
+// The list also works without this script. Updates do not move rows that the user is pointing at or
+// reading.
 "use strict";
 
 const bulk = document.getElementById("change-several");
@@ -88,7 +89,8 @@ const DOING = {
   acknowledged: "Acknowledging", resolved: "Resolving", ignored: "Ignoring", triggered: "Reopening",
 };
 
-// Changes the status of the selected alerts, or of the alert that has the focus if none is selected.
+// Changes the status of the selected alerts. If no alert is selected, changes the status of the
+// alert that has the focus.
 function changeStatus(status) {
   if (!bulk) return;
   const row = rows()[current()];
@@ -125,7 +127,8 @@ function markCurrent() {
 }
 document.addEventListener("focusin", markCurrent);
 
-// After a key has changed alerts, the next page sets the focus to the same position in the list.
+// After a keyboard shortcut has changed alerts, the next page sets the focus to the same position
+// in the list.
 
 const POSITION = `alerts at ${location.pathname}`;
 
@@ -195,7 +198,8 @@ function offerUpdate(fresh, now, then) {
   pending = fresh;
 }
 
-// Returns the first visible row if the user has scrolled into the list. An update keeps its position.
+// Returns the first visible row if the user has scrolled into the list. An update keeps the
+// position of this row.
 function firstInView() {
   if (part("alert-rows").getBoundingClientRect().top >= 0) return null;
   const edge = document.querySelector(".list-tools").getBoundingClientRect().bottom;

@@ -32,7 +32,8 @@ const parts = ({ React }) => ({
   },
 });
 
-// Focuses the first field of a dialog. Without this, the last field with `autofocus` gets the focus.
+// Focuses the first field of a dialog. Without this function, the last field with `autofocus`
+// receives the focus.
 const begin = (dialog) => {
   dialog.dataset.begun = "";
   dialog.querySelector("input")?.focus();

@@ -1,4 +1,4 @@
-// Requests the progress of a change of many alerts every second until the change is finished.
+// Requests the progress of a bulk change to alerts every second until the change is finished.
 "use strict";
 
 const POLL_INTERVAL = 1000;

@@ -1,5 +1,5 @@
-// The form for a new integration: shows the API URL if the type has one, and requires a name if there
-// is another integration of the type.
+// The form for a new integration: shows the API URL if the type has an API URL, and requires a name
+// if another integration has the same type.
 "use strict";
 
 const type = document.querySelector("select[name=type]");
@@ -17,7 +17,7 @@ function fit() {
   const usual = JSON.parse(apiUrl.dataset.usual);
   field.hidden = !(type.value in usual);
   require(apiUrl, apiUrl.dataset.neededFor.split(" ").includes(type.value));
-  // Some types have a usual URL. A URL that the user entered is kept.
+  // Some types have a default URL. A URL that the user entered is kept.
   if (!apiUrl.value || Object.values(usual).includes(apiUrl.value)) {
     apiUrl.value = usual[type.value] ?? "";
   }

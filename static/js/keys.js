@@ -1,6 +1,6 @@
-// Keyboard shortcuts of lists, alerts and incidents, and the dialog that lists them. A key clicks the
-// element whose attribute `data-key` contains it. Scripts of pages can add other keys. Keys have no
-// such effect in a field for text.
+// Keyboard shortcuts for lists, alerts and incidents, and the dialog that lists the shortcuts.
+// Pressing a key clicks the element whose `data-key` attribute contains the key. Page scripts can
+// add other keys. Shortcuts are ignored while the user types in a text field.
 "use strict";
 
 const pageKeys = (() => {

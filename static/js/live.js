@@ -1,7 +1,7 @@
-// Refreshes pages automatically. The script requests the mark of the page regularly. When the mark has
-// changed, the script requests the page and replaces the parts that differ. It does not replace parts
-// that contain the focus, a selection, an opened `details` element or an edited form. Such changes wait
-// until the user has left the part.
+// Refreshes pages automatically. The script regularly requests the page's mark (web/pages/live_pages.py).
+// When the mark has changed, the script requests the page and replaces the parts that differ. It
+// does not replace parts that contain the focus, a selection, an opened `details` element or an
+// edited form. Those changes wait until the user leaves the part.
 "use strict";
 
 // Functions that other scripts use. alert_list.js replaces `update`.
@@ -17,7 +17,8 @@ const live = {};
 
   const page = document.getElementById("main");
   const openAtFirst = new WeakSet(document.querySelectorAll("details[open]"));
-  // Header of requests by this script, as opposed to requests by a user (web/pages/double_taps.py).
+  // Header that distinguishes requests by this script from requests by a user
+  // (web/pages/double_submit_protection.py).
   const AS_UPDATE = { credentials: "same-origin", headers: { "Gatebell-Update": "1" } };
 
   // Returns the HTML of an element without differences that do not matter to readers: relative times
@@ -157,7 +158,8 @@ const live = {};
     return true;
   }
 
-  // Shows the number of open alerts at the beginning of the title. The response with the mark has it.
+  // Shows the number of open alerts at the beginning of the title. The response that contains the
+  // mark also contains the number.
   function showCount(count) {
     const plain = document.title.replace(/^\([\d,]+\+?\) /, "");
     const title = count === null ? plain : `(${count}) ${plain}`;

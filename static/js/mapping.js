@@ -1,5 +1,5 @@
-// The mapping editor: previews the alert of the sample after each change, and disables the mapping
-// while the sample has changes that were not read.
+// The mapping editor: previews the alert that the sample produces after each change, and disables
+// the mapping while the sample has unread changes.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-mapping]")) {
@@ -18,7 +18,7 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
       // A later change has its own request, so this response is outdated.
       if (question === asked && (answer.ok || answer.status === 422)) preview.innerHTML = text;
     } catch {
-      // The buttons "Try it" and "Save" also show the alert of the sample.
+      // The "Try it" and "Save" buttons also show the alert that the sample produces.
     }
   }
 

@@ -22,7 +22,8 @@ function kept(name) {
   }
 }
 
-// Sets up a group of buttons of which one is pressed. `choose` receives the value of that button.
+// Sets up a group of buttons in which one button is pressed. `choose` receives the value of that
+// button.
 function setUpSwitch(group, value, choose) {
   const show = (pressed) => {
     for (const button of group.querySelectorAll("button")) {
@@ -48,7 +49,7 @@ function chooseTheme(theme) {
 
 if (themeSwitch) setUpSwitch(themeSwitch, document.documentElement.dataset.theme || "", chooseTheme);
 
-// Tabs that do not fit stay in one line, which scrolls to the current tab.
+// Tabs that do not fit stay on one line, which scrolls to the current tab.
 
 for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   const row = tab.closest("ul");
@@ -60,8 +61,9 @@ document.addEventListener("focusin", ({ target }) => {
   if (target.closest(".tabs")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
 });
 
-// Copy buttons are visible only with this script. Browsers provide the clipboard only for HTTPS and
-// localhost. Otherwise, the script tries the older command, or else selects the text for the user.
+// Copy buttons are visible only with this script. Browsers provide the clipboard API only for HTTPS
+// and localhost. For other pages, the script tries `execCommand`. If that fails, it selects the
+// text for the user to copy.
 
 function copyTheOldWay(text, button) {
   const field = document.createElement("textarea");
@@ -160,7 +162,8 @@ function short(moment, now, hasSeconds) {
 const madeAt = Date.parse(document.documentElement.dataset.now);
 const loadedAt = Date.now();
 
-// True if all times are exact. The switch in the footer sets it. A tap makes a single time exact.
+// True if all times are exact. The switch in the footer changes this value. A tap makes a single
+// time exact.
 let allExact = kept("times") === "exact";
 
 function wordsOf(time, now) {
@@ -199,11 +202,11 @@ document.addEventListener("click", (event) => {
 if (allExact) refreshTimes();
 setInterval(refreshTimes, 20000);
 document.addEventListener("visibilitychange", refreshTimes);
-// Parts that a script adds have the times that the server rendered.
+// Parts that a script adds contain the times as the server rendered them.
 new MutationObserver(refreshTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 
-// A cookie sends the time zone of the browser to the server. New accounts get this time zone, and
-// pages use it for visitors who are not signed in.
+// A cookie sends the time zone of the browser to the server. New accounts receive this time zone,
+// and pages use it for visitors who are not signed in.
 
 const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (own && !document.cookie.split("; ").includes(`time_zone=${own}`)) {
@@ -228,8 +231,9 @@ for (const input of document.querySelectorAll("[data-own-zone]")) {
   input.after(button);
 }
 
-// Menus close on Escape, on a click outside, and when the focus leaves them. A click on the background
-// of a menu moves the focus to an element around the menu, which does not close it.
+// Menus close on Escape, on a click outside, and when the focus leaves them. A click on the
+// background of a menu moves the focus to an element around the menu, which does not close the
+// menu.
 
 function isElsewhere(target, box) {
   return !box.contains(target) && !target.contains(box);
@@ -298,8 +302,8 @@ window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// On a page after a change, buttons ignore taps for a moment (base.css). If the position of the last
-// tap is known, only what is near this position does, and there also links and menus.
+// On the page after a change, buttons ignore taps for a moment (base.css). If the position of the
+// last tap is known, only buttons, links and menus near this position ignore taps.
 
 const NEAR = 48;
 

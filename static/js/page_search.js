@@ -1,5 +1,5 @@
-// Filters the items of a page while the user types. The server searches the same texts when the form
-// is submitted. Enter opens the last matching item if there is only one and it has a link.
+// Filters the items of a page while the user types. The server searches the same text when the form
+// is submitted. If only one item matches and it has a link, Enter opens the item.
 "use strict";
 
 const field = document.querySelector("[data-page-search]");

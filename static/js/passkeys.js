@@ -54,7 +54,7 @@ function answerOf(credential, more) {
   });
 }
 
-// Messages for the errors of browsers.
+// Messages for browser errors.
 const TROUBLE = {
   NotAllowedError: "The request was canceled or timed out.",
   InvalidStateError: "This authenticator already has a passkey for your account.",

@@ -2,7 +2,7 @@
 // mapping form, and labels next to the values show the current mapping.
 "use strict";
 
-// First fields of the menu, in order.
+// Fields at the top of the menu, in order.
 const FIRST = ["title", "severity", "hosts", "fingerprint", "start_time", "end_time"];
 const MOST_RULES = 8;
 const MOST_JOINED = 6;
@@ -62,8 +62,8 @@ function setUpPointing(form, part) {
     return repeat(rows.at(-1).row, rows.length, MOST_RULES) && rowsOf(kind).at(-1);
   }
 
-  // Menu items of a value: a label, whether the item is checked, and a function that toggles it. The
-  // function returns the control that it changed.
+  // Returns the menu items for a value: a label, whether the item is checked, and a function that
+  // toggles it. The function returns the control that it changed.
   function listFieldItems(path) {
     return inMenu.map((field) => ({
       label: field.label,
@@ -113,7 +113,7 @@ function setUpPointing(form, part) {
     ];
   }
 
-  // Returns the fields and rules of the form that use a path, as texts.
+  // Returns descriptions of the form's fields and rules that use a path.
   function describeUses(path) {
     const found = fields.flatMap((field) => [
       [sourceOf(field), field.label],
@@ -161,7 +161,7 @@ function setUpPointing(form, part) {
     return group;
   }
 
-  // Runs before the browser opens the menu, or closes it if it is open.
+  // Fills the menu before the browser opens or closes it.
   function fill(button) {
     if (opener && opener !== button) {
       menu.hidePopover();

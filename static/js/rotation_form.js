@@ -18,7 +18,7 @@ async function refresh() {
     // A later change has its own request, so this response is outdated.
     if (number === latest && found) preview.replaceChildren(...found.childNodes);
   } catch {
-    // The button "Show preview" also updates the preview.
+    // The "Show preview" button also updates the preview.
   }
 }
 

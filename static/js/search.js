@@ -1,4 +1,5 @@
-// The search dialog. The link in the header, Ctrl+K and Cmd+K open it. The server renders the results.
+// The search dialog. The link in the header, Ctrl+K and Cmd+K open the dialog. The server renders
+// the results.
 "use strict";
 
 (() => {

@@ -55,7 +55,7 @@ function start(part) {
     return part.querySelector(`[data-device-digest="${await computeDigest(subscription)}"]`);
   }
 
-  // Shows the state of this device, and which row of the list represents it.
+  // Shows the state of this device, and which row in the list represents the device.
   async function recognize() {
     if (Notification.permission === "denied") return showState("blocked");
     const subscription = Notification.permission === "granted" ? await findSubscription() : null;

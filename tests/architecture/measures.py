@@ -34,7 +34,7 @@ HOT_PATHS = (
     "domain/oauth/device_authorizations.py",
     "domain/oauth/endpoints.py",
     "domain/oauth/grants/",
-    "domain/oauth/presented_tokens/",
+    "domain/oauth/token_authentication/",
     "domain/oauth/registration.py",
     "domain/oauth/tokens.py",
 )

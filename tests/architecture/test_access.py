@@ -11,7 +11,7 @@ from tests.support.wire.addresses import Address, listed_addresses
 from web.access.decorators import open_to_anyone, sign_in_required
 from web.http.cors import CorsPolicy
 from web.http.endpoints import PageBlueprint, get_endpoints
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -50,7 +50,7 @@ def readable() -> str:
     ("kind", "view", "missing"),
     [
         (PageBlueprint, unmarked, "odd.view has no access decorator"),
-        (Blueprint, marked, "odd.view must be in a PageBlueprint or a MachineBlueprint"),
+        (Blueprint, marked, "odd.view must be in a PageBlueprint or a ApiClientBlueprint"),
         (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
 )

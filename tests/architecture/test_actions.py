@@ -21,7 +21,7 @@ _OF_ACTIONS = frozenset(
 )
 #: Shared parts of the interfaces, and Git transfers, which have their own checks.
 _SHARED = frozenset(
-    {"web/access/decorators.py", "web/http/audit_events.py", "blueprints/git/http_backend.py"}
+    {"web/access/decorators.py", "web/http/audit_event_source.py", "blueprints/git/http_backend.py"}
 )
 _FACES = ("blueprints", "forms", "web")
 _NOT_YET = frozenset(

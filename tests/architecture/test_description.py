@@ -11,13 +11,13 @@ import pytest
 import requests
 from flask import Flask
 
+from domain.releases.call_matches import find_call_matches
 from domain.releases.changes import ReleaseChangeKind
-from domain.releases.matching import find_call_matches
 from domain.releases.schedule import SCHEDULE
 from tests.support.service.live import NewService, running
-from web.api.description.described import find_description
+from web.api.openapi.view_descriptions import find_view_description
 from web.api.operations import Operation
-from web.http.endpoints import MachineBlueprint, find_access_decorator
+from web.http.endpoints import ApiClientBlueprint, find_access_decorator
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -56,14 +56,16 @@ def document(answer: requests.Response) -> dict[str, Any]:
 
 def is_described(app: Flask, name: str) -> bool:
     view = app.view_functions[name]
-    return find_description(view) is not None or isinstance(find_access_decorator(view), Operation)
+    return find_view_description(view) is not None or isinstance(
+        find_access_decorator(view), Operation
+    )
 
 
 def test_endpoints_for_programs_are_described_or_left_out_with_a_reason(app: Flask) -> None:
     undescribed = {
         name
         for name in app.view_functions
-        if isinstance(app.blueprints.get(name.partition(".")[0]), MachineBlueprint)
+        if isinstance(app.blueprints.get(name.partition(".")[0]), ApiClientBlueprint)
         and not is_described(app, name)
     }
     assert [name for name in undescribed if not name.startswith(tuple(LEFT_OUT))] == []
@@ -179,10 +181,10 @@ def test_the_description_is_not_sent_again_to_a_client_with_its_etag(
 #: First words of summaries: imperatives.
 _VERBS = (
     "Accept Acknowledge Activate Add Approve Archive Assign Change Check Comment Confirm Create "
-    "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open "
-    "Page Pause Preview Process Queue Receive Recognize Redirect Refresh Register Reject Remove "
-    "Replace Report Reprocess Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze "
-    "Stop Store Summarize Swap Test Transfer Unarchive Undo Unlink Unlock"
+    "Deactivate Delete Disconnect End Escalate Export Extend Identify Invite Issue Link List Lock "
+    "Open Page Pause Preview Process Queue Receive Recognize Redirect Refresh Register Reject "
+    "Remove Replace Report Reprocess Reset Resume Return Revoke Rotate Renew Save Send Share Show "
+    "Sign Snooze Stop Store Summarize Swap Test Transfer Unarchive Undo Unlink Unlock"
 )
 #: First words of fragments and of clauses that stand for a subject.
 _FRAGMENTS = (

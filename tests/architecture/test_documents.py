@@ -10,7 +10,7 @@ import click
 import pytest
 from flask import Flask
 
-from domain.releases.document import build_document as releases_document
+from domain.releases.schedule_document import build_schedule_document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.advisories import advisories
 from tests.coverage.advisories import document as advisories_document
@@ -20,10 +20,12 @@ from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
 from web.commands import gatebell
-from web.commands.operator_help import TEXTS
-from web.commands.reference import OUTPUT_DESCRIPTIONS, TOPICS
-from web.commands.reference import build_command_reference as commands_document
-from web.settings.reader import Settings
+from web.commands.documentation.command_reference import OUTPUT_DESCRIPTIONS, TOPICS
+from web.commands.documentation.command_reference import (
+    build_command_reference as commands_document,
+)
+from web.commands.documentation.operator_help import TEXTS
+from web.settings.environment import Settings
 from web.settings.sections import build_settings_reference as settings_document
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,9 @@ KEPT = ("hand-over", "clones at once")
 
 @pytest.mark.parametrize("folder", CODE)
 def test_docstrings_and_comments_are_plain_english(folder: str) -> None:
-    assert list(_found((ROOT / folder).rglob("*.py"))) == []
+    # The programs of others that tests install are not ours to rewrite.
+    files = (file for file in (ROOT / folder).rglob("*.py") if "packages" not in file.parts)
+    assert list(_found(files)) == []
 
 
 @pytest.mark.parametrize("files", ["static/js/*.js", "static/css/*.css", "templates/**/*.html"])

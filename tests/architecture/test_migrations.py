@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from models import Base
 from web.database.engine import open_engine
 from web.database.schema import MIGRATIONS_FOLDER, get_newest_known_revision
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Number of the first migration after 0.1.0
 #: (docs/adr/0063-start-migrations-at-0-1-0-and-never-rewrite-them.md).

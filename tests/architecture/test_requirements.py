@@ -41,7 +41,7 @@ def licenses_of(package: str) -> set[str]:
         return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
     classifiers = found.get_all("Classifier", [])
     stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
-    stated.discard("OSI Approved")  # It names no license.
+    stated -= {"OSI Approved", "DFSG approved"}  # They name no license.
     return stated or set(found.get_all("License", ["none"]))
 
 

@@ -23,7 +23,7 @@ LAYERS = ("blueprints", "domain", "forms", "models", "web")
 COMMITTERS = {
     "domain/core/database/locks.py",
     "web/http/transactions.py",  # It also runs what follows the transaction of the request.
-    "web/commands/transaction.py",
+    "web/commands/execution.py",
     "web/jobs/alert_changes.py",
     "web/jobs/mail.py",
     "web/jobs/retention.py",
@@ -45,10 +45,10 @@ MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_VIEW = 25
 #: Modules of blueprints without views: steps of hot paths, a collector and the Git backend.
 STEPS_OF_VIEWS = {
-    "blueprints/alerts/receiving.py",
+    "blueprints/alerts/receivers.py",
     "blueprints/git/http_backend.py",
-    "blueprints/health/paging_metrics.py",
-    "blueprints/heartbeats/receiving.py",
+    "blueprints/health/notification_metrics.py",
+    "blueprints/heartbeats/pings.py",
 }
 
 

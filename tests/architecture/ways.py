@@ -145,7 +145,7 @@ def ways(root: Path) -> dict[str, int]:
     trace = Trace(root)
     from app import create_app  # noqa: PLC0415 - of the checkout that was given
     from web.database.schema import migrate_to_newest  # noqa: PLC0415
-    from web.settings.reader import parse_settings  # noqa: PLC0415
+    from web.settings.environment import parse_settings  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
         settings = parse_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})

@@ -8,7 +8,7 @@ from domain.access.roles import Role
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
-from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
+from domain.paging.notifications.acknowledgement_links import AcknowledgementLink, sign_link
 from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
 from tests.browser.looks import NASTY
 from tests.support.accounts.administration import find_user_id

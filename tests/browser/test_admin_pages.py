@@ -21,7 +21,7 @@ from domain.releases.usage.call_counts import (
     CallTotals,
     Consumer,
     CountedCalls,
-    UsageShape,
+    UsageSignature,
     store_call_counts,
 )
 from models import AuditStream, User
@@ -50,11 +50,13 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.service.message_receiver import running_receiver
 
+#: Number of parts of the pages, which are checked at the same time.
+PARTS = 3
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SHAPES = (
-    UsageShape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
-    UsageShape("PUT", "/api/v4/projects/:id", ("operations_access_level",), ()),
-    UsageShape("GET", "/api/v4/projects", (), ()),
+    UsageSignature("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+    UsageSignature("PUT", "/api/v4/projects/:id", ("operations_access_level",), ()),
+    UsageSignature("GET", "/api/v4/projects", (), ()),
 )
 
 
@@ -144,10 +146,12 @@ def desk(live_sqlite: LiveGatebell, page: Page, root: Person) -> Page:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
 def test_the_pages_of_the_administration_have_no_problems(
-    live_sqlite: LiveGatebell, desk: Page, addresses: list[str]
+    live_sqlite: LiveGatebell, desk: Page, addresses: list[str], part: int
 ) -> None:
-    problems = [each for path in addresses for each in problems_at(desk, live_sqlite.url + path)]
+    paths = addresses[part::PARTS]
+    problems = [each for path in paths for each in problems_at(desk, live_sqlite.url + path)]
     assert problems == []
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from domain.accounts.passwords import get_first_password_path
+from domain.accounts.passwords import get_initial_password_path
 from tests.support.service.commands import operate
 from web.instance_files import write_private_file
 from web.services import get_settings
@@ -19,7 +19,7 @@ def back_up(app: Flask, directory: Path, *options: str, key: str | None = None) 
     """Back up an instance whose first administrator has not changed the initial password."""
     with app.app_context():
         folder, own_key = get_settings().instance_path, get_settings().secret_key
-    write_private_file(get_first_password_path(folder), f"password: {_PASSWORD}\n")
+    write_private_file(get_initial_password_path(folder), f"password: {_PASSWORD}\n")
     write_private_file(folder / "secret_key", key or own_key)
     return operate(app, "backup", str(directory), *options)
 

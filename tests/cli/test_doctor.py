@@ -12,7 +12,7 @@ from platform import python_version
 import pytest
 from flask import Flask
 
-from domain.core.hosts import WORKER_HEARTBEAT_JOB, HostReport, record_host_report, record_run
+from domain.core.hosts import WORKER_HEARTBEAT_JOB, HostReport, record_host_report, record_job_run
 from domain.core.job_results import record_backup
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import AlertChange
@@ -24,9 +24,9 @@ from tests.support.service.live import NewService, running
 from tests.support.service.ports import free_port
 from web.commands.doctor.command import FORGED_ADDRESS, evaluate_forwarded_headers
 from web.extensions import db
-from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
+from web.sealing.sealed_values import DOCTOR_HEADER, create_proxy_probe
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 States = dict[str, tuple[str, str]]
 
@@ -81,7 +81,7 @@ def test_missing_parts_are_reported_and_set_the_exit_status(app: Flask) -> None:
 def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask) -> None:
     with app.app_context():
         ahead = now() + timedelta(hours=1)
-        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=ahead)
+        record_job_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=ahead)
         db.session.commit()
     _, found = diagnosis(app)
     said = "The latest report of the background worker has a time in the future."
@@ -91,7 +91,7 @@ def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask
 def test_unprocessed_changes_are_reported(app: Flask) -> None:
     with app.app_context():
         since = now() - timedelta(minutes=10)
-        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=now())
+        record_job_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=now())
         change = {"project_id": 1, "alert_id": 1, "kind": "opened", "created_at": since}
         db.session.add(AlertChange(follower="escalations", severity=0, **change))
         db.session.commit()

@@ -195,6 +195,8 @@ def test_rejected_deliveries_can_be_replayed_after_their_cause_is_fixed(app: Fla
     assert [each["replayed_as"] for each in refused] == done["replayed"][::-1]
     found = operate(app, "deliveries", "recognize", *of_it, "--sample", str(done["replayed"][0]))
     assert (found["alert"]["title"], found["related"]) == ("One", [])
+    answer = ("--sample", str(done["replayed"][0]), "--answer", "hosts=keep")
+    assert operate(app, "deliveries", "recognize", *of_it, *answer)["alert"]["title"] == "One"
     again = operate(app, "deliveries", "resend", *of_it, str(done["replayed"][0]))
     assert ([each["iid"] for each in again["alerts"]], again["grouped"]) == ([1], 1)
     assert operate(app, "deliveries", "show", *of_it, str(again["id"])) == again

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from models import AuditEvent
 from tests.support.service.commands import operate
-from web.commands import generated
+from web.commands import action_commands
 from web.extensions import db
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -69,7 +69,7 @@ def test_a_list_without_page_numbers_can_be_read_with_a_cursor(
             app.test_client().post(path, json={"title": title}, headers=headers).status_code == 200
         )
     for limit in ("_MAX_LISTED", "_PAGE_SIZE"):
-        monkeypatch.setattr(generated, limit, 2)
+        monkeypatch.setattr(action_commands, limit, 2)
     newest = operate(app, "deliveries", "list", shop, str(endpoint["id"]))
     oldest = operate(
         app, *("deliveries", "list", shop, str(endpoint["id"])), "--cursor", newest["next_cursor"]

@@ -174,10 +174,10 @@ def test_invalid_imports_are_rejected_with_a_reason(
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     for given, words in (
-        ((str(GRAFANA),), "Teams of this export: Shop."),
-        ((str(GRAFANA), "--team", f"Elsewhere={path}"), "Teams of this export: Shop."),
+        ((str(GRAFANA),), "Teams in this export: Shop."),
+        ((str(GRAFANA), "--team", f"Elsewhere={path}"), "Teams in this export: Shop."),
         ((str(GRAFANA), "--project", "acme/nothing"), "not found"),
-        ((str(BACKUP), "--project", path), "not an export of Grafana OnCall"),
+        ((str(BACKUP), "--project", path), "not a Grafana OnCall export"),
         ((str(broken), "--project", path), "broken.json"),
     ):
         refused = gatebell.run_cli("import", "grafana-oncall", *given)

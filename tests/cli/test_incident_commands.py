@@ -5,7 +5,7 @@ from flask import Flask
 
 from tests.support.alerts.incidents import PROJECT, IncidentProject
 from tests.support.service.commands import operate
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

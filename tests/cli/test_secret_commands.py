@@ -16,7 +16,7 @@ from domain.core.keyring import Keyring
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from flask import Flask
 
 from app import create_app
-from domain.access.permissions import PERMISSIONS, Permission, Target
+from domain.access.permissions import PERMISSIONS, Permission, PermissionTarget
 from domain.access.roles import Role
-from web.api.description.views import get_tag, list_described_views
-from web.settings.reader import parse_settings
+from web.api.openapi.views import get_tag, list_described_views
+from web.settings.environment import parse_settings
 
 _INTRODUCTION = """\
 # Permissions of roles
@@ -50,7 +50,11 @@ def _summaries(app: Flask) -> Mapping[str, str]:
     for view in list_described_views(app):
         name = ".".join(view.name.split(".")[:2])
         permission = PERMISSIONS.get(name)
-        if permission and permission.target is not Target.INSTANCE and _has_role(permission):
+        if (
+            permission
+            and permission.target is not PermissionTarget.INSTANCE
+            and _has_role(permission)
+        ):
             found.setdefault(name, view.summary)
     return found
 
@@ -78,7 +82,7 @@ def _cell(permission: Permission, role: Role) -> str:
         return "●" if is_open else "public projects"
     in_project = role >= permission.least
     in_group = role >= (permission.in_group or permission.least)
-    if permission.target is Target.NAMESPACE and in_project != in_group:
+    if permission.target is PermissionTarget.NAMESPACE and in_project != in_group:
         return "in projects" if in_project else "in groups"
     return "●" if in_project else ""
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from models.base import Base
 from web.database.engine import open_engine
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.faults.reliability import keep
 from tests.support.database.postgres import Postgres, memory_directory, own_server
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate_to_newest
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 #: Creates and starts a service with a kind of database and settings.
 Start = Callable[..., LiveGatebell]

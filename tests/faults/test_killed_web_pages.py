@@ -20,8 +20,8 @@ from tests.support.alerts.senders import connect
 from tests.support.database.stored import list_stored_alerts
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
-from web.jobs.pages import PagingJob
-from web.settings.reader import parse_settings
+from web.jobs.paging import PagingJob
+from web.settings.environment import parse_settings
 
 
 @pytest.mark.long
@@ -79,7 +79,7 @@ def send_what_waits(live: LiveGatebell) -> None:
     later = timedelta(minutes=2)
     settings = parse_settings(live.environment)
     with PagingJob(settings, clock=lambda: read_system_clock() + later) as paging:
-        paging.run_due()
+        paging.process_all_due_work()
 
 
 def paged(live: LiveGatebell) -> "Counter[int]":

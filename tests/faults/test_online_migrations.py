@@ -23,7 +23,7 @@ from web.database import migration_locks
 from web.database.engine import open_engine
 from web.database.migration_locks import MigrationBlockedError, run_with_lock_retries
 from web.database.schema import get_newest_known_revision
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -65,8 +65,7 @@ _LONG_SECONDS = 5.5
 def tomorrow(tmp_path: Path) -> Path:
     """Copy the code as a release with additional migrations."""
     for name in _PACKAGES:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, tmp_path / "tomorrow" / name, ignore=ignored)
+        shutil.copytree(ROOT / name, tmp_path / "tomorrow" / name)
     former = get_newest_known_revision()
     for number, step in enumerate(_STEPS, start=9001):
         file = tmp_path / "tomorrow" / "migrations" / "versions" / f"{number}_tomorrow.py"

@@ -95,7 +95,8 @@ def release_of_tomorrow(folder: Path) -> Path:
     """Copy the code as a release with one additional migration."""
     folder.mkdir()
     for name in _PACKAGES:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # The bytecode is copied too, and stays valid: else each program would compile everything.
+        shutil.copytree(ROOT / name, folder / name)
     for name in _CODE:
         shutil.copy(ROOT / name, folder / name)
     migration = folder / "migrations" / "versions" / "9000_of_tomorrow.py"

@@ -18,7 +18,7 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, NewService
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 #: Number of changes in a transaction.
 _BATCH = 200

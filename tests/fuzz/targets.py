@@ -14,17 +14,17 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
 from domain.core.errors import DomainError
 from domain.oauth.clients.assertions import parse_asserted_client_id
-from domain.oauth.clients.authentication import parse_presented_client
+from domain.oauth.clients.authentication import parse_client_credentials
 from domain.oauth.clients.redirect_uris import (
     describe_redirect_destination,
     find_redirect_uri_problems,
     is_redirect_uri_registered,
 )
-from domain.oauth.presented_tokens.dpop import DpopTarget, check_dpop_proof
 from domain.oauth.protocol import ProtocolRequest
-from domain.releases.checker.checker import check_text
+from domain.oauth.token_authentication.dpop import DpopTarget, check_dpop_proof
 from domain.releases.checker.findings import CheckTimeoutError, UnreadableContentError
-from domain.releases.checker.tokens import CommentSyntax, split_tokens
+from domain.releases.checker.text_checks import check_text
+from domain.releases.checker.tokens import CommentSyntax, tokenize_source
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
@@ -58,7 +58,7 @@ def read_credentials(given: bytes) -> None:
     header, _, form = given.decode("latin-1").partition("\n")
     parameters = {"client_id": [form]} if form else {}
     with suppress(OAuth2Error):
-        parse_presented_client(ProtocolRequest("POST", parameters, {"Authorization": header}))
+        parse_client_credentials(ProtocolRequest("POST", parameters, {"Authorization": header}))
 
 
 def read_redirect_uri(given: bytes) -> None:
@@ -82,7 +82,7 @@ def split_source(given: bytes) -> None:
     """Split a text into tokens with each style of comments."""
     text = given.decode("utf-8", "replace")
     for comments in CommentSyntax:
-        for _ in split_tokens(text, comments):
+        for _ in tokenize_source(text, comments):
             pass
 
 

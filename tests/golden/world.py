@@ -67,7 +67,7 @@ class World:
         os.chdir(checkout)
         flask.Flask.url_rule_class = RememberedRule
         from web.database.schema import migrate_to_newest  # noqa: PLC0415
-        from web.settings.reader import parse_settings  # noqa: PLC0415
+        from web.settings.environment import parse_settings  # noqa: PLC0415
 
         settings = parse_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
         migrate_to_newest(settings)

@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 from shutil import copy2
 from tempfile import TemporaryDirectory
@@ -60,12 +61,19 @@ def read_breaks(path: Path = _BREAKS) -> list[Break]:
 
 
 def copy_files(checkout: Path, folder: Path) -> None:
-    """Copy the files of a checkout that Git knows, and link its environment."""
+    """Copy the files of a checkout that Git knows and their bytecode, and link its environment.
+
+    The bytecode stays valid, because the copies keep the times of their files.
+    """
     listing = ("git", "ls-files", "-z")
     listed = subprocess.check_output(listing, cwd=checkout, text=True)
     for name in filter(None, listed.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy2(checkout / name, folder / name, follow_symlinks=False)
+        bytecode = Path(cache_from_source(name)) if name.endswith(".py") else None
+        if bytecode and (checkout / bytecode).exists():
+            (folder / bytecode).parent.mkdir(exist_ok=True)
+            copy2(checkout / bytecode, folder / bytecode)
     (folder / ".venv").symlink_to((checkout / ".venv").resolve())
 
 

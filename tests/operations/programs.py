@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from tests.support.service.live import ROOT, Done, LiveGatebell
 from web.database.engine import open_engine
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 PROGRAMS = {
     "make run": ("-m", "web.server.serve"),

@@ -22,7 +22,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.ports import free_port
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 Record = Callable[..., None]
 

@@ -21,7 +21,7 @@ from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [
     pytest.mark.one_database("postgres"),

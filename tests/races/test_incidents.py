@@ -18,7 +18,7 @@ from tests.support.alerts.incidents import AT, IncidentProject
 from tests.support.service.crowd import run_simultaneously
 from web.database.engine import open_engine
 from web.jobs.alert_changes import update_incidents
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_only_one_concurrent_reset_of_a_key_succeeds(gatebell: LiveGatebell) -> 
             work_in(session, service=gatebell),
             project_in(session, session.get_one(Integration, endpoint.id).project_id),
         )
-        seen = show_credentials(work, project, endpoint.id).current.id
+        seen = show_credentials(work, project, endpoint.id).current_key.id
 
     def reset() -> str:
         try:

@@ -24,7 +24,7 @@ from domain.paging.notifications.outbox import (
     ContactClaim,
     claim_contacts,
     find_due_contacts,
-    record_failure,
+    record_failed_attempt,
     take_next_message,
 )
 from models import AlertRoute, Incident, Page, PageMessage
@@ -35,8 +35,8 @@ from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.crowd import run_simultaneously
-from web.jobs.pages import build_paging_policy
-from web.settings.reader import Settings
+from web.jobs.paging import build_paging_settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 ROUNDS = 20
@@ -112,7 +112,7 @@ def meet(barrier: Barrier) -> None:
 
 def claims(shop: Escalated) -> list[ContactClaim]:
     """Claim all due contacts, and start an attempt for each of them."""
-    policy = build_paging_policy(shop.settings)
+    policy = build_paging_settings(shop.settings)
     with shop.session() as session:
         batch_due_pages(policy, session=session, now=shop.now)
     with shop.session() as session:
@@ -146,7 +146,7 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
         problem = SendProblem("it refused", is_final=True)
         with shop.session() as session:
             args = {"share": 0.5, "session": session, "now": shop.now}
-            record_failure(claim, problem, build_paging_policy(shop.settings), **args)  # type: ignore[arg-type]
+            record_failed_attempt(claim, problem, build_paging_settings(shop.settings), **args)  # type: ignore[arg-type]
 
     # At this point, both threads have locked their contact.
     with before(("SELECT page_batches.id",), partial(meet, barrier)):

@@ -35,7 +35,7 @@ from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth import build_oauth_context
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 PARALLEL = 16
 ROUNDS = 2

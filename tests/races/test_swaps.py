@@ -19,7 +19,7 @@ from models import OnCallSwap
 from tests.support.database.work import user_actor, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [
     pytest.mark.one_database("postgres"),

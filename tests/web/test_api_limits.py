@@ -11,10 +11,10 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.http.oauth.test_rate_limits import rate_limit_headers, token_of
-from web.access.api_limits import RateLimitFamily, count_family_request
+from web.access.api_limits import RateLimitGroup, count_rate_limited_request
 from web.access.decorators import find_bearer_or_count_anonymous, open_to_anyone
-from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.settings.reader import Settings, SettingsError, parse_change
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
+from web.settings.environment import Settings, SettingsError, parse_setting_value
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("L1", "L2")]
 
@@ -25,22 +25,22 @@ def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'gatebell.db'}"
 
 
-def common_endpoint() -> MachineBlueprint:
+def common_endpoint() -> ApiClientBlueprint:
     """Return a view that counts requests of a family, as operations of the API do."""
-    blueprint = MachineBlueprint("common", __name__, errors=ErrorFormat.API)
+    blueprint = ApiClientBlueprint("common", __name__, errors=ErrorFormat.API)
 
     @blueprint.get("/api/v4/common/<name>")
     @open_to_anyone
     def show(name: str) -> Response:
         find_bearer_or_count_anonymous(("api",))
-        count_family_request(RateLimitFamily[name])
+        count_rate_limited_request(RateLimitGroup[name])
         return jsonify({})
 
     return blueprint
 
 
 #: Checks of a consumer's sources are limited in every release.
-FROM_18_0 = [family for family in RateLimitFamily if family is not RateLimitFamily.RELEASE_CHECKS]
+FROM_18_0 = [family for family in RateLimitGroup if family is not RateLimitGroup.RELEASE_CHECKS]
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_headers_show_the_limit_with_fewer_remaining_requests(
 @pytest.mark.parametrize("value", ["600/minute from", "from 18.0", "off from 18.0", "5/day from x"])
 def test_a_rate_with_an_invalid_release_is_rejected(value: str) -> None:
     with pytest.raises(SettingsError, match="USERS_API_RATE_LIMIT must be"):
-        parse_change("users_api_rate_limit", value)
+        parse_setting_value("users_api_rate_limit", value)
 
 
 def test_api_operations_are_limited_by_the_family_in_their_decorator(

@@ -16,7 +16,7 @@ from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
 from web.jobs.host_heartbeat import report_host
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 AHEAD = timedelta(seconds=7)
 

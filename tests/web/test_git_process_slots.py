@@ -27,7 +27,7 @@ def served(directory: Path, callers: Sequence[SlotCaller]) -> list[bool]:
     with ExitStack() as held:
         for caller in callers:
             try:
-                held.callback(slots.take_slot(caller).release_slot)
+                held.callback(slots.acquire_slot(caller).release_slot)
                 got.append(True)
             except RepositoryBusyError:
                 got.append(False)

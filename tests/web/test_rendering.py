@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from web.pages.rendering import CooperativeTemplate
+from web.pages.cooperative_rendering import CooperativeTemplate
 
 ROWS = "{% for each in rows %}<b>{{ each }}</b>{% endfor %}"
 
@@ -13,8 +13,8 @@ def test_rendering_yields_to_other_requests_between_pieces_of_a_page(
     monkeypatch: pytest.MonkeyPatch, method: str, *, gives_turns: bool
 ) -> None:
     turns: list[float] = []
-    monkeypatch.setattr("web.pages.rendering.sleep", turns.append)
-    monkeypatch.setattr("web.pages.rendering._MAX_TURN_SECONDS", 0)
+    monkeypatch.setattr("web.pages.cooperative_rendering.sleep", turns.append)
+    monkeypatch.setattr("web.pages.cooperative_rendering._MAX_TURN_SECONDS", 0)
     app = Flask("pages")
     app.jinja_env.template_class = CooperativeTemplate
     template = app.jinja_env.from_string("{% autoescape true %}" + ROWS + "{% endautoescape %}")

@@ -20,14 +20,14 @@ from web.server.shared_counters import (
 #: Program that counts every kind of request.
 COUNT_EVERYTHING = """
 import json, sys
-from web.metrics import count_alerts, count_http_request, count_token
+from web.metrics import count_alerts, count_http_request, count_token_request
 for route, methods in json.load(sys.stdin):
     for method in (*methods, "other"):
         for status in (200, 302, 404, 503):
             count_http_request(method=method, route=route, status=status, seconds=0.1)
 for number in range(100):
     count_alerts(f"outcome {number}", 1)
-    count_token("password", f"outcome {number}")
+    count_token_request("password", f"outcome {number}")
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask, g
 
 from domain.core.time_zones import list_zone_choices, normalize_zone_name
-from web.pages.templating import format_day, format_event_fact, format_short_time
+from web.pages.templating import format_day, format_event_detail, format_short_time
 
 NOON = datetime(2026, 11, 29, 12, 0, 30, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def test_users_choose_from_canonical_time_zones_with_their_offsets() -> None:
     ],
 )
 def test_times_in_audit_events_are_readable(stored: str, text: str) -> None:
-    assert format_event_fact(stored) == text
+    assert format_event_detail(stored) == text
 
 
 def test_days_are_written_like_times() -> None:

@@ -8,9 +8,13 @@ from authlib.oauth2.rfc6749 import InvalidRequestError
 from flask import Request, request
 from flask.globals import request_ctx
 
-from domain.oauth.presented_tokens.bearer import Bearer
-from domain.oauth.presented_tokens.dpop import DpopTarget, PresentedToken, check_token_binding
-from web.http.routes import decode_reference
+from domain.oauth.token_authentication.bearer import Bearer
+from domain.oauth.token_authentication.dpop import (
+    DpopTarget,
+    TokenPresentation,
+    check_token_binding,
+)
+from web.http.url_converters import decode_reference
 from web.services import get_services, get_settings
 
 
@@ -26,7 +30,7 @@ def check_key_proof(bearer: Bearer, token: str, *, now: datetime) -> None:
         return  # Nearly all tokens are unbound.
     # The URL comes from BASE_URL and never from the Host header.
     url = f"{get_settings().base_url}{quote(decode_reference(request.path))}"
-    presented = PresentedToken(
+    presented = TokenPresentation(
         target=DpopTarget(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
@@ -47,15 +51,15 @@ PRIVATE_TOKEN_HEADER = "PRIVATE-TOKEN"  # noqa: S105 - its name
 class TokenLocation(Enum):
     """Part of a request that can contain a token."""
 
-    #: Header `Authorization: Bearer …` or `Authorization: DPoP …` (RFC 9449 section 7.1).
+    #: `Authorization: Bearer …` header, or `Authorization: DPoP …` header (RFC 9449 section 7.1).
     HEADER = "header"
-    #: Parameter `access_token=…` in the form of a POST (section 2.2).
+    #: `access_token=…` parameter in the form of a POST (section 2.2).
     FORM = "form"
-    #: Query parameter `access_token=…`.
+    #: `access_token=…` query parameter.
     QUERY = "query"
-    #: Header `PRIVATE-TOKEN: …`.
+    #: `PRIVATE-TOKEN: …` header.
     PRIVATE_HEADER = "private header"
-    #: Query parameter `private_token=…`.
+    #: `private_token=…` query parameter.
     PRIVATE_QUERY = "private query"
 
 
@@ -74,10 +78,13 @@ API_TOKEN_LOCATIONS = (
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
-    """Error for different tokens in a request: invalid_request with a challenge (section 3)."""
+    """Error for a request that contains different tokens.
+
+    The response is invalid_request with a challenge (RFC 6750 section 3).
+    """
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the response."""
+        """Return the response headers, including the challenge."""
         challenge = f'Bearer realm="Gatebell", error="{self.error}"'
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 

@@ -1,4 +1,4 @@
-"""Decorators that declare who may call a view.
+"""Decorators that declare the permissions that a view requires.
 
 Every view has exactly one of these decorators (`web/http/endpoints.py`).
 """
@@ -12,21 +12,21 @@ from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
-from domain.access.checks import check_feature, check_not_archived, check_role, check_state
+from domain.access.checks import check_feature, check_not_archived, check_project_state, check_role
 from domain.access.features import find_feature
 from domain.access.permissions import get_permission
 from domain.access.roles import Ability, Role
-from domain.accounts.sign_in.sessions import LiveSignIn, find_sign_in
+from domain.accounts.sign_in.sessions import ActiveSignIn, find_sign_in
 from domain.core.errors import ForbiddenError, NotFoundError
-from domain.oauth.presented_tokens.bearer import (
+from domain.oauth.protocol import ProtocolError
+from domain.oauth.token_authentication.bearer import (
     Bearer,
     InvalidTokenError,
-    TokenRejection,
+    TokenRejectionReason,
     get_access_token_bearer,
     get_bearer,
     record_token_use,
 )
-from domain.oauth.protocol import ProtocolError
 from domain.projects.access import get_group, get_project
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
@@ -36,18 +36,18 @@ from web.access.bearer_token import (
     find_presented_token,
 )
 from web.access.rate_limits import limit_api_by_user
-from web.access.return_urls import shorten_address
+from web.access.return_urls import shorten_return_url
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.extensions import login_manager
-from web.http.public_urls import find_nearest_page, get_current_path
+from web.http.public_urls import find_nearest_page_url, get_current_path_and_query
 from web.services import get_current_time, get_services, get_settings
 
 
 class CurrentUser(UserMixin):  # type: ignore[misc]
     """Signed-in user of this browser, as a user object for Flask-Login."""
 
-    def __init__(self, token: str, sign_in: LiveSignIn) -> None:
+    def __init__(self, token: str, sign_in: ActiveSignIn) -> None:
         """Store the account and its sign-in."""
         self.token = token
         self.sign_in_id = sign_in.id
@@ -59,17 +59,17 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
         self.email, self.time_zone, self.is_admin = user.email, user.time_zone, user.is_admin
 
     def get_id(self) -> str:
-        """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
+        """Return the sign-in's token, which Flask-Login stores in place of the user ID."""
         return self.token
 
     @property
     def is_fresh(self) -> bool:
-        """True if the user proved their identity recently enough for an administrator."""
+        """True if the user proved their identity recently enough to act as an administrator."""
         lifetime = timedelta(seconds=get_settings().administrator_proof_seconds)
         return self.has_proven and get_current_time() - self.auth_time <= lifetime
 
     @property
-    def may_administer(self) -> bool:
+    def can_administer(self) -> bool:
         """True if the request has the rights of an administrator.
 
         Any change requires a recent sign-in.
@@ -91,7 +91,10 @@ def load_current_user(token: str) -> CurrentUser | None:
 
 
 def get_current_user() -> CurrentUser:
-    """Return the signed-in user, in views that require a sign-in."""
+    """Return the signed-in user.
+
+    Only views that require a sign-in may call this function.
+    """
     return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
 
 
@@ -101,7 +104,7 @@ def get_request_viewer() -> Viewer:
         return Viewer(user_id=None)
     return Viewer(
         user_id=current_user.id,
-        is_admin=current_user.may_administer,
+        is_admin=current_user.can_administer,
         today=get_current_time().date(),
     )
 
@@ -119,8 +122,10 @@ checks_registry_secret = AccessDecorator(access="the container registry, with it
 
 
 def redirect_to_sign_in() -> ResponseReturnValue:
-    """Redirect to the sign-in page, which redirects back to the current page afterwards."""
-    return redirect(url_for("sessions.sign_in", next=shorten_address(get_current_path())))
+    """Redirect to the sign-in page, which redirects back to the current page after the sign-in."""
+    return redirect(
+        url_for("sessions.sign_in", next=shorten_return_url(get_current_path_and_query()))
+    )
 
 
 def _require_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,9 +143,9 @@ def has_recent_sign_in() -> bool:
 
 
 def _redirect_old_sign_ins(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a view that redirects to a new sign-in if an old sign-in was rejected.
+    """Return a view that requests a new sign-in if the current sign-in is not recent enough.
 
-    With an old sign-in, administrators can only make changes that their own roles permit.
+    Until administrators sign in again, they can only make changes that their own roles permit.
     """
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -156,7 +161,10 @@ def _redirect_old_sign_ins(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _build_administrator_guard(*proven: str) -> Guard:
-    """Return the guard for administrators; HTTP methods in `proven` require a recent sign-in."""
+    """Return the guard for administrators.
+
+    HTTP methods in `proven` require a recent sign-in.
+    """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -173,7 +181,7 @@ def _build_administrator_guard(*proven: str) -> Guard:
     return guard
 
 
-#: Decorator for views that only administrators of the instance may call; other users get 404. A
+#: Decorator for views that only administrators of the instance may call. Other users receive 404. A
 #: change requires a recent sign-in, so that an unattended browser or a copied cookie is not
 #: sufficient.
 administrator_required = AccessDecorator(
@@ -189,7 +197,7 @@ recent_administrator_required = AccessDecorator(
 
 
 def _is_change_with_old_sign_in() -> bool:
-    """Return whether an administrator is making a change with an old sign-in."""
+    """Return whether an administrator who signed in too long ago is making a change."""
     return request.method == "POST" and current_user.is_admin and not has_recent_sign_in()
 
 
@@ -231,11 +239,17 @@ recent_sign_in_required = AccessDecorator(
 
 
 def _redirect_to_new_sign_in() -> ResponseReturnValue:
-    """Redirect to a new sign-in, which then redirects to the nearest page or the account."""
+    """Redirect to the sign-in page, since the user signed in too long ago for the action.
+
+    After the sign-in, the user returns to the current page or the nearest page above its URL. If
+    the action concerned an account, the user returns to the page of the account.
+    """
     flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
-    begin = find_nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
-    return redirect(url_for("sessions.sign_in", again="yes", next=shorten_address(begin)))
+    begin = (
+        find_nearest_page_url() if user_id is None else url_for("admin.users.show", user_id=user_id)
+    )
+    return redirect(url_for("sessions.sign_in", again="yes", next=shorten_return_url(begin)))
 
 
 def project_role_required(
@@ -276,8 +290,8 @@ def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
     """Require the permission of an action (`domain/access/permissions.py`).
 
     `to_post` names another action for POST. The view receives the project as `project` instead of
-    `project_path`, or the group as `group` instead of `group_path`. If the view has a parameter
-    `holder`, it receives the project or group as `holder`.
+    `project_path`, or the group as `group` instead of `group_path`. If the view has a `holder`
+    parameter, it receives the project or group as `holder`.
 
     Administrators count as owners of everything. They need a recent sign-in for changes that are
     reserved for owners, and for changes that affect access rights.
@@ -290,7 +304,7 @@ def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
         changes = request.method == "POST"
         asked = posting if changes else permission
         check_role(found, asked.get_minimum_role(is_group=found.is_group), asked.ability)
-        check_state(asked, room, found, changes=changes)
+        check_project_state(asked, room, found, changes=changes)
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         takes_either = "holder" in signature(view).parameters
@@ -336,9 +350,10 @@ def _store_project(project: ProjectView) -> ProjectView:
 
 
 def authenticate_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
-    """Count the request and return the bearer of its token.
+    """Count the request, and return the bearer of its token.
 
-    Raise the matching error if the token is invalid or has none of the accepted scopes.
+    Raise InvalidTokenError, AmbiguousTokenError or MissingKeyProofError if the token is missing or
+    not valid. Raise InsufficientScopeError if the token has none of the accepted scopes.
     """
     _store_api_caller()
     return _get_accepted_bearer(accepted_scopes)
@@ -347,7 +362,8 @@ def authenticate_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
 def find_bearer(*accepted: str) -> Bearer | None:
     """Return the bearer of a request, or None if the request has no token.
 
-    Raise the matching error if the token is invalid.
+    Raise InvalidTokenError, AmbiguousTokenError or MissingKeyProofError if the token is not valid.
+    Raise InsufficientScopeError if the token has none of the accepted scopes.
     """
     if find_presented_token(*API_TOKEN_LOCATIONS) is None:
         return None
@@ -364,11 +380,17 @@ def find_bearer_or_count_anonymous(accepted_scopes: tuple[str, ...]) -> Bearer |
 
 @limit_api_by_user
 def _count_anonymous_request() -> None:
-    """Count a request without a token."""
+    """Count a request without a token.
+
+    The decorator counts the request, so the function itself does nothing.
+    """
 
 
 def _store_api_caller() -> None:
-    """Store the bearer or the error in `g`, because the request is counted before they are used."""
+    """Store the bearer, or the authentication error, in `g`.
+
+    The request is counted before the bearer or the error is used.
+    """
     try:
         found = _get_api_bearer(get_current_time())
     except (ProtocolError, InvalidTokenError) as refusal:
@@ -400,7 +422,7 @@ def _get_accepted_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
 def _get_api_bearer(moment: datetime) -> Bearer:
     token = find_presented_token(*API_TOKEN_LOCATIONS)
     if token is None:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     own = get_services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
     check_key_proof(found, token, now=moment)
@@ -408,7 +430,10 @@ def _get_api_bearer(moment: datetime) -> Bearer:
 
 
 def oauth_token_required(*accepted: str) -> AccessDecorator:
-    """Require an OAuth access token with one of these scopes; personal tokens are rejected."""
+    """Require an OAuth access token with one of the given scopes.
+
+    Personal access tokens are rejected.
+    """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -422,7 +447,7 @@ def oauth_token_required(*accepted: str) -> AccessDecorator:
 def _get_oauth_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     token = find_presented_token(*USERINFO_TOKEN_LOCATIONS)
     if token is None:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     moment, connection = get_current_time(), get_services().connections
     found = get_access_token_bearer(
         token, connection=connection, keyring=get_services().keyring, now=moment

@@ -9,7 +9,7 @@ from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import Flask, current_app, g, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import DomainError, ForbiddenError
 from domain.git.access import (
     ACCEPTED_SCOPES,
@@ -19,7 +19,7 @@ from domain.git.access import (
 )
 from domain.git.errors import CredentialsNeededError
 from domain.git.subprocess import AnswerFunction
-from domain.oauth.presented_tokens.bearer import (
+from domain.oauth.token_authentication.bearer import (
     Bearer,
     InsufficientScopeError,
     InvalidTokenError,
@@ -37,7 +37,7 @@ _log = logging.getLogger("gatebell.git")
 
 
 class GitAccess(NamedTuple):
-    """Access of a Git client to a project."""
+    """A Git client's access to a project: the service, the user, and the check for pushes."""
 
     project: ProjectView
     service: GitService
@@ -56,7 +56,7 @@ def _require_git_access(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 #: Decorator for the views of Git clients. It requires a token whose scope and user permit the
-#: request, unless the project is public. The view gets the project and the service as `access`.
+#: request, unless the project is public. The view receives the project and the service as `access`.
 git_access_required = AccessDecorator(
     access="a Git client with a token, or anybody who reads a public project",
     guard=_require_git_access,
@@ -65,7 +65,10 @@ git_access_required = AccessDecorator(
 
 
 def _parse_service(name: str | None) -> GitService:
-    """Parse a service; missing and unknown services require only read permission."""
+    """Parse the name of a Git service.
+
+    Missing and unknown services require only read permission.
+    """
     return GitService.RECEIVE_PACK if name == GitService.RECEIVE_PACK else GitService.UPLOAD_PACK
 
 
@@ -85,10 +88,10 @@ def _authorize_counted_request(
         raise CredentialsNeededError(refusal)
     if bearer is not None:
         _check_scope(bearer, service)
-    sender, session = _build_sender(bearer), db.session()
+    sender, session = _build_git_viewer(bearer), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may take hours, and may first have to wait for a process.
-    release_locks(session)
+    commit_to_release_locks(session)
     if bearer is not None:
         connection = get_services().connections
         record_token_use(
@@ -99,14 +102,14 @@ def _authorize_counted_request(
     return GitAccess(project=project, service=service, user_id=sender.user_id, answer=answer)
 
 
-def _build_sender(bearer: Bearer | None) -> Viewer:
+def _build_git_viewer(bearer: Bearer | None) -> Viewer:
     if bearer is None:
         return Viewer(user_id=None)
     return Viewer(user_id=bearer.user_id, is_admin=bearer.is_admin, today=get_current_time().date())
 
 
 def _build_push_check(project: ProjectView) -> AnswerFunction:
-    """Return a function that checks whether the sender may still push at a later time.
+    """Return a function that checks later whether the sender may still push.
 
     The objects of a push may take hours to arrive. As in other requests, the token's expiry is
     checked at the start of the request. All other conditions are checked when the function is
@@ -115,7 +118,7 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     token, began_at = _find_git_token() or "", get_current_time()
 
-    def answer() -> str:
+    def check_push() -> str:
         with app.app_context():
             try:
                 _recheck_push_access(project, token, began_at)
@@ -129,17 +132,17 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
                 return "The server could not check your access. Push again."
         return "yes"
 
-    return answer
+    return check_push
 
 
 def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -> None:
     """Check that the sender may still push.
 
-    Raise DomainError or InvalidTokenError if not.
+    Raise DomainError or InvalidTokenError if pushing is no longer permitted.
     """
     own = get_services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
-    check_can_still_push(project, _build_sender(found), session=db.session())
+    check_can_still_push(project, _build_git_viewer(found), session=db.session())
 
 
 def _check_scope(bearer: Bearer, service: GitService) -> None:
@@ -175,7 +178,10 @@ def _find_bearer() -> Bearer | None:
 
 
 def _find_git_token() -> str | None:
-    """Return the token in the request, or None; an unreadable header counts as an invalid token."""
+    """Return the token in the request, or None.
+
+    An unreadable header counts as an invalid token.
+    """
     if not request.headers.get("Authorization"):
         return None
     token = find_presented_token(TokenLocation.HEADER)

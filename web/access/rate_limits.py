@@ -17,10 +17,10 @@ from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
 from domain.core.clock import read_system_clock
-from web.http.extensions import get_client_address, get_limited_caller, limiter
-from web.limit_storage import HostStorage, build_storage_configuration
+from web.http.extensions import get_client_address, get_rate_limit_key, limiter
+from web.rate_limit_storage import HostStorage, build_storage_configuration
 from web.services import get_services, get_settings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -31,48 +31,52 @@ _COUNTED_BY_LIBRARY = "by the library"
 
 
 class RateLimit:
-    """Limit that counts requests, and responds with 429 above its rates.
+    """Rate limit that counts requests, and responds with 429 if a rate is exceeded.
 
-    A limit can be called, or used as a view decorator. Flask-Limiter's own decorator counts in a
-    shared store, or in memory while the store is unavailable. Counts on this host need no fallback,
-    so they use the library's storage directly. The library's decorator takes about a third of the
-    time of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
+    Use a limit as a view decorator, or call `count_request`. For a shared store, the limit uses
+    Flask-Limiter's own decorator, which counts in memory while the store is unavailable. Counts on
+    this host need no such fallback, so they use the library's storage directly. The library's
+    decorator takes about a third of the time of a token check
+    (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(
         self, rates: Callable[[Settings], str], scope: str, key: Callable[[], str]
     ) -> None:
-        """Count requests by key, in one count for all views with the same scope.
+        """Create a limit with one count per key for all views with the same scope.
 
         `rates` returns the value of a setting. An empty value means no limit.
         """
         self._rates, self._scope, self._key = rates, scope, key
 
-        def nothing() -> None: ...
+        def do_nothing() -> None: ...
 
         # The library distinguishes decorated functions by their names.
-        nothing.__name__ = f"count_{scope}"
+        do_nothing.__name__ = f"count_{scope}"
         decorate = limiter.shared_limit(lambda: rates(get_settings()), scope, key_func=key)
-        self._count_in_store = decorate(nothing)
+        self._count_in_store = decorate(do_nothing)
 
     def __call__(self, view: View) -> View:
-        """Return a view that counts the request before it runs."""
+        """Return a view that counts each request before the original view runs."""
 
         @wraps(view)
-        def limited(*args: Any, **kwargs: Any) -> Any:
+        def limited_view(*args: Any, **kwargs: Any) -> Any:
             self.count_request()
             return view(*args, **kwargs)
 
-        return cast("View", limited)
+        return cast("View", limited_view)
 
     def count_request(self) -> None:
-        """Count this request, and raise 429 if it exceeds a rate."""
+        """Count this request.
+
+        Raise TooManyRequests (429) if a rate is exceeded.
+        """
         storage = limiter.storage
         if not isinstance(storage, HostStorage):
             try:
                 self._count_in_store()
             finally:
-                _store_rate_statuses(_read_library_statuses())
+                _store_rate_statuses(_read_limiter_statuses())
             return
         rates = get_services().live_settings.get_derived_value(self._parse_rates)
         if not rates:
@@ -93,12 +97,12 @@ class RateLimit:
 
 
 def _store_rate_statuses(counted: "list[_RateStatus]") -> None:
-    """Store limits for the headers, after the limits that other `RateLimit` objects have stored."""
+    """Append rate statuses to the statuses that are stored for the response headers."""
     before = g.get("counted")
     if before is None:
         after_this_request(_add_rate_limit_headers)
     elif before is _COUNTED_BY_LIBRARY:
-        before = _read_library_statuses()
+        before = _read_limiter_statuses()
     g.counted = [*(before or ()), *counted]
 
 
@@ -109,10 +113,10 @@ limit_registrations_by_address = RateLimit(
     attrgetter("client_registration_rate_limit"), "registrations", get_client_address
 )
 #: Limit for the API, by user, or by IP address if there is no valid token.
-limit_api_by_user = RateLimit(attrgetter("api_rate_limit"), "api", get_limited_caller)
+limit_api_by_user = RateLimit(attrgetter("api_rate_limit"), "api", get_rate_limit_key)
 #: Limit for Git, by user, or by IP address if there is no valid token.
-limit_git_by_user = RateLimit(attrgetter("git_rate_limit"), "git", get_limited_caller)
-#: Limit by integration, for which the caller sets `g.integration_id`.
+limit_git_by_user = RateLimit(attrgetter("git_rate_limit"), "git", get_rate_limit_key)
+#: Limit by integration. The caller sets `g.integration_id`.
 limit_alerts_by_integration = RateLimit(
     attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id)
 )
@@ -124,7 +128,7 @@ limit_events_by_address = RateLimit(
 limit_pings_by_address = RateLimit(
     attrgetter("heartbeat_address_rate_limit"), "ping_addresses", get_client_address
 )
-#: Limit by heartbeat, for which the caller sets `g.heartbeat`.
+#: Limit by heartbeat. The caller sets `g.heartbeat`.
 limit_pings_by_heartbeat = RateLimit(
     attrgetter("heartbeat_rate_limit"), "pings", lambda: str(g.heartbeat)
 )
@@ -145,11 +149,11 @@ def build_limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
 
 
 def start_limiter(app: Flask) -> Callable[[], Any]:
-    """Start Flask-Limiter, and return its check for web pages, which runs before the view.
+    """Start Flask-Limiter, and return its check that runs before the views of web pages.
 
-    All other limits are checked when a decorated function is called. A check without limits costs a
-    tenth of a token check. The library's other hooks are not used: they add its own headers and
-    count responses.
+    All other limits are checked by their decorators. A check takes a tenth of the time of a token
+    check, even if there are no limits. The library's other hooks are not used, because they add the
+    library's own headers and count responses.
     """
     limiter.init_app(app)
     check_application_limits = app.before_request_funcs[None].pop()
@@ -158,8 +162,8 @@ def start_limiter(app: Flask) -> Callable[[], Any]:
     return check_application_limits
 
 
-def store_visitor_for_limit() -> None:
-    """Store the user who opens a web page.
+def store_rate_limited_user() -> None:
+    """Store the ID of the signed-in user, by which requests for web pages are counted.
 
     The database is queried here, because the library treats every error during its checks as an
     error of the store.
@@ -188,10 +192,10 @@ class _RateStatus(NamedTuple):
 def _add_rate_limit_headers(response: Response) -> Response:
     """Add the headers of the rate that is closest to being exceeded.
 
-    The library's own headers lack RateLimit-Observed and add Retry-After to every response. They
-    show the shortest rate even if a longer rate is nearly exceeded.
+    The library's own headers do not include RateLimit-Observed, and they add Retry-After to every
+    response. They show the shortest rate even if a longer rate is nearly exceeded.
     """
-    statuses = _read_library_statuses() if g.counted is _COUNTED_BY_LIBRARY else g.counted
+    statuses = _read_limiter_statuses() if g.counted is _COUNTED_BY_LIBRARY else g.counted
     if not statuses:
         return response
     told = statuses[0]
@@ -209,7 +213,7 @@ def _add_rate_limit_headers(response: Response) -> Response:
     return response
 
 
-def _read_library_statuses() -> list[_RateStatus]:
+def _read_limiter_statuses() -> list[_RateStatus]:
     try:
         found = []
         for each in limiter.current_limits:

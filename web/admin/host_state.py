@@ -1,4 +1,4 @@
-"""State of this host: free disk space, the rate limit store, and ignored variables."""
+"""State of this host: free disk space, the rate limit store, and ignored environment variables."""
 
 import os
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from limits.storage import Storage
 from web.admin.security_warnings import list_security_warnings
 from web.http.extensions import limiter
 from web.metrics import Gauge
-from web.settings.reader import Settings, list_ignored_variables
+from web.settings.environment import Settings, list_ignored_variables
 
 
 def list_host_metrics(settings: Settings) -> Iterator[Gauge]:
-    """Return the gauges of this host."""
+    """Yield metrics about the disk space, rate limit store and configuration of this host."""
     places = (("instance", settings.instance_path), ("repositories", settings.repositories_path))
     for name, path in places:
         yield from _list_disk_metrics(name, path)
-    if not settings.counts_on_host:
+    if not settings.counts_rate_limits_per_host:
         yield Gauge(
             "gatebell_rate_limit_store_up",
             "Whether the shared rate limit store responds.",
-            int(is_store_responding(limiter.storage)),
+            int(is_rate_limit_store_responding(limiter.storage)),
         )
     yield Gauge(
         "gatebell_configuration_warnings",
@@ -30,7 +30,7 @@ def list_host_metrics(settings: Settings) -> Iterator[Gauge]:
     )
 
 
-def is_store_responding(storage: Storage) -> bool:
+def is_rate_limit_store_responding(storage: Storage) -> bool:
     """Return whether the rate limit store responds."""
     try:
         return bool(storage.check())

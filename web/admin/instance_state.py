@@ -8,10 +8,15 @@ from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.accounts.passwords import FIRST_ADMINISTRATOR_USERNAME, has_first_password
+from domain.accounts.passwords import FIRST_ADMINISTRATOR_USERNAME, has_initial_password
 from domain.alerts.integrations.rejections import count_rejecting_integrations
-from domain.core.database.locks import release_locks
-from domain.core.hosts import MAX_HOST_REPORT_AGE, PRUNE_JOB, WORKER_HEARTBEAT_JOB, find_last_run
+from domain.core.database.locks import commit_to_release_locks
+from domain.core.hosts import (
+    MAX_HOST_REPORT_AGE,
+    PRUNE_JOB,
+    WORKER_HEARTBEAT_JOB,
+    find_last_job_run,
+)
 from domain.core.job_results import (
     FAILURE_DISPLAY_TIME,
     BackupState,
@@ -25,16 +30,16 @@ from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.mail.outbox import get_mail_queue_state
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.webhooks.endpoints import get_webhook_backlog
-from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
+from domain.oauth.personal_tokens.token_lists import LegacyAdminToken, list_legacy_admin_tokens
 from web.admin.security_warnings import SecurityWarning, list_security_warnings
 from web.admin.settings import get_settings_in_transaction
-from web.build import Build, get_running_build
 from web.database.schema import get_newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import find_readiness_problem
 from web.services import get_current_time, get_services, get_settings
-from web.settings.reader import list_ignored_variables
+from web.settings.environment import list_ignored_variables
+from web.version import Build, get_running_build
 
 _log = logging.getLogger("gatebell.worker")
 ReadResult = TypeVar("ReadResult")
@@ -57,7 +62,7 @@ class InstanceState:
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
     #: Tokens that can administer the instance without the required scope.
-    former_tokens: tuple[FormerToken, ...]
+    former_tokens: tuple[LegacyAdminToken, ...]
     #: Audit log destinations that have accepted no events for a day.
     failing_streams: tuple[AuditStream, ...]
     backup: BackupState
@@ -71,11 +76,11 @@ class InstanceState:
 def get_instance_state() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
     # The readiness check uses its own connection, so no lock may be held.
-    release_locks(db.session())
+    commit_to_release_locks(db.session())
     missing = find_readiness_problem()
     current = get_settings_in_transaction(session=db.session())
-    seen_at = find_worker_seen_at()
-    is_first = has_first_password(FIRST_ADMINISTRATOR_USERNAME, current.instance_path)
+    seen_at = find_last_worker_heartbeat()
+    is_first = has_initial_password(FIRST_ADMINISTRATOR_USERNAME, current.instance_path)
     return InstanceState(
         release=current.release,
         build=get_running_build(),
@@ -88,7 +93,7 @@ def get_instance_state() -> InstanceState:
         and abs(get_current_time() - seen_at) < MAX_HOST_REPORT_AGE,
         first_password_of=FIRST_ADMINISTRATOR_USERNAME if is_first else None,
         risks=tuple(list_security_warnings(current)),
-        former_tokens=list_former_tokens(session=db.session(), now=get_current_time()),
+        former_tokens=list_legacy_admin_tokens(session=db.session(), now=get_current_time()),
         failing_streams=tuple(
             each
             for each in AUDIT_STREAM_KIND.list_all_destinations(
@@ -107,8 +112,8 @@ def get_instance_state() -> InstanceState:
     )
 
 
-def find_worker_seen_at() -> datetime | None:
-    """Return the time of the last worker heartbeat, or None if none is known."""
+def find_last_worker_heartbeat() -> datetime | None:
+    """Return the time of the last worker heartbeat, or None if it is unknown."""
     return _find_last_run(WORKER_HEARTBEAT_JOB)
 
 
@@ -119,7 +124,7 @@ def _find_last_run(job: str) -> datetime | None:
     """
     known = get_services().last_turns
     try:
-        found = find_last_run(job, session=db.session())
+        found = find_last_job_run(job, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
         told = {"job": job, "reason": type(error).__name__}
@@ -133,7 +138,7 @@ def _find_last_run(job: str) -> datetime | None:
     return found
 
 
-def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
+def list_database_independent_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
     """Return metrics that are available even while the database is not.
 
     Alerting rules must keep working while the database is unavailable. `problem` is the readiness
@@ -159,7 +164,7 @@ def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[G
         Gauge(
             "gatebell_worker_last_seen_timestamp_seconds",
             "Time of the last heartbeat of a background worker, sent once a minute; 0 if never.",
-            _to_timestamp(find_worker_seen_at()),
+            _to_timestamp(find_last_worker_heartbeat()),
         ),
         Gauge(
             "gatebell_prune_last_started_timestamp_seconds",
@@ -188,7 +193,7 @@ def _read_or_log_failure(subject: str, read_value: Callable[[], ReadResult]) -> 
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning(
-            "Metrics of %s could not be read from the database.",
+            "Metrics for %s could not be read from the database.",
             subject,
             extra={
                 "event": "metrics.unavailable",
@@ -255,7 +260,7 @@ def list_job_metrics() -> Sequence[Gauge]:
 
 
 def list_webhook_metrics() -> Sequence[Gauge]:
-    """Return the backlog of all projects' webhooks, or nothing if it is unknown."""
+    """Return the backlog of all projects' webhooks, or an empty sequence if it is unknown."""
     found = _read_or_log_failure("webhooks", lambda: get_webhook_backlog(session=db.session()))
     if found is None:
         return ()
@@ -269,7 +274,10 @@ def list_webhook_metrics() -> Sequence[Gauge]:
 
 
 def list_integration_metrics() -> Sequence[Gauge]:
-    """Return the number of integrations that reject all deliveries, or nothing if it is unknown."""
+    """Return the number of integrations that reject all deliveries, or an empty sequence.
+
+    The sequence is empty if the number is unknown.
+    """
     found = _read_or_log_failure(
         "integrations", lambda: count_rejecting_integrations(session=db.session())
     )
@@ -280,7 +288,7 @@ def list_integration_metrics() -> Sequence[Gauge]:
 
 
 def list_mail_metrics() -> Sequence[Gauge]:
-    """Return the state of the mail queue, or nothing if it is unknown."""
+    """Return the state of the mail queue, or an empty sequence if it is unknown."""
     mail = _read_or_log_failure("email", lambda: get_mail_queue_state(session=db.session()))
     if mail is None:
         return ()

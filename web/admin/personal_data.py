@@ -4,10 +4,10 @@ import orjson
 from flask import Response
 
 from domain.accounts.lifecycle import actions
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 
-def build_export_response(user_id: int) -> Response:
+def build_personal_data_response(user_id: int) -> Response:
     """Return a file with all stored data of a user except secrets."""
     exported = actions.export_user(get_unit_of_work(), user_id).model_dump()
     text = orjson.dumps(exported, option=orjson.OPT_INDENT_2)

@@ -9,10 +9,10 @@ from sqlalchemy.engine import make_url
 
 from domain.accounts.sign_up import SIGN_UP_OPEN
 from web.admin.settings import format_setting_title
+from web.settings.environment import Settings
 from web.settings.kinds import list_database_hosts
 from web.settings.policies.accounts import build_sign_up_policy
 from web.settings.policies.tokens import build_token_lifetimes
-from web.settings.reader import Settings
 
 _MAX_TOKEN_DAYS = 366
 _MAX_TOKEN_SECONDS = 86_400
@@ -21,7 +21,7 @@ _MIN_PASSWORD_LENGTH = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityWarning:
-    """A setting with an insecure value."""
+    """A setting whose value weakens security, with an explanation."""
 
     setting: str
     words: str
@@ -42,8 +42,8 @@ def _is_on_loopback(url: str) -> bool:
         return False
 
 
-def _is_database_unverified(settings: Settings) -> bool:
-    """Return whether others may read or redirect the connection to a remote database."""
+def _is_database_connection_unverified(settings: Settings) -> bool:
+    """Return whether a third party could read or redirect the connection to a remote database."""
     url = make_url(settings.database_url)
     is_elsewhere = not all(
         _is_on_loopback(_build_host_url(each)) for each in list_database_hosts(url)
@@ -72,7 +72,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "database_url",
-        _is_database_unverified,
+        _is_database_connection_unverified,
         "has no sslmode=verify-full: the connection may be unencrypted, or go to an impostor.",
     ),
     (

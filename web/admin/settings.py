@@ -1,6 +1,6 @@
-"""Functions with which administrators view and change settings.
+"""Functions that administrators use to view and change settings.
 
-The actions are defined here and not in the domain, since only `web` has access to the settings.
+The actions are defined here and not in the domain, because only `web` has access to the settings.
 """
 
 import re
@@ -15,24 +15,24 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import InvalidParametersError, InvalidValue
 from domain.core.types.base import get_column_values
 from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_token_batch
 from models import InstanceSetting
 from web.pages.templating import format_file_size, format_seconds
 from web.services import get_services
-from web.settings.fields import SettingMetadata, Source, get_setting_metadata
-from web.settings.policies.tokens import build_token_lifetimes
-from web.settings.reader import (
+from web.settings.environment import (
     Settings,
     SettingsError,
     get_changeable_setting,
     list_names_in_environment,
-    parse_change,
+    parse_setting_value,
 )
+from web.settings.fields import SettingMetadata, SettingSource, get_setting_metadata
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.sections import list_sections
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 #: Names of feature flags, which the settings page shows in their own group.
 _FEATURE_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
@@ -73,7 +73,7 @@ class SettingView:
     words: str
     #: Current value as text, or an empty string for a secret.
     text: str
-    #: Description of the value that applies without a stored value.
+    #: Description of the value that applies if no value is stored.
     words_without_change: str
     source: ValueSource
     is_secret: bool
@@ -87,29 +87,29 @@ class SettingView:
 
     @property
     def environment_variable(self) -> str:
-        """Name of the environment variable."""
+        """The environment variable of the setting: the setting's name in uppercase."""
         return self.name.upper()
 
     @property
-    def allowed_in_words(self) -> str:
+    def allowed_values_text(self) -> str:
         """Allowed values as a sentence."""
         text = _LARGE_NUMBER.sub(lambda number: f"{int(number[0]):,}", self.allowed)
         return f"{text[0].upper()}{text[1:]}."
 
     @property
-    def is_changed_here(self) -> bool:
+    def has_stored_value(self) -> bool:
         """True if a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
     def parse_text(self, text: str) -> Any:
         """Parse a value of the setting.
 
-        Raise ValueError with a message for users if it is invalid.
+        Raise ValueError with a message for users if the value is invalid.
         """
         if not text and not self.may_be_empty:
             raise ValueError(f"Enter {self.allowed}.")
         try:
-            return parse_change(self.name, text)
+            return parse_setting_value(self.name, text)
         except SettingsError as error:
             message = f"{self.title} must be {self.allowed}. {error.detail}".strip()
             raise ValueError(message) from error
@@ -117,7 +117,7 @@ class SettingView:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionView:
-    """A section of the settings page."""
+    """A section of the settings page, with a key, a title and settings."""
 
     key: str
     title: str
@@ -126,7 +126,7 @@ class SectionView:
     @property
     def changed_count(self) -> int:
         """Number of settings with a stored value."""
-        return sum(each.is_changed_here for each in self.settings)
+        return sum(each.has_stored_value for each in self.settings)
 
     @property
     def live_settings(self) -> tuple[SettingView, ...]:
@@ -187,7 +187,7 @@ def _build_view(
     change = _find_stored_value(setting.name, stored_values)
     value = at_start if change is None else change
     source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
-    is_secret = known.source is Source.SECRET
+    is_secret = known.source is SettingSource.SECRET
     return SettingView(
         **get_column_values(known.kind, SettingView)
         | {
@@ -202,14 +202,14 @@ def _build_view(
         words_without_change=_format_value(at_start, known),
         source=source if change is None else ValueSource.CHANGED_HERE,
         is_secret=is_secret,
-        is_live=known.source is Source.LIVE,
+        is_live=known.source is SettingSource.LIVE,
     )
 
 
 def _find_stored_value(name: str, stored_values: Mapping[str, str]) -> Any:
     """Return the stored value that replaces the environment's value, or None."""
     try:
-        return parse_change(name, stored_values[name]) if name in stored_values else None
+        return parse_setting_value(name, stored_values[name]) if name in stored_values else None
     except SettingsError:
         return None  # The value was stored by an older release and is no longer allowed.
 
@@ -234,7 +234,7 @@ def _format_raw_value(value: object) -> str:
 
 
 def _format_value(value: Any, setting_metadata: SettingMetadata) -> str:
-    if setting_metadata.source is Source.SECRET:
+    if setting_metadata.source is SettingSource.SECRET:
         return _format_visible_part(value, setting_metadata) or ("Set" if value else "Not set")
     if isinstance(value, bool):
         return "On" if value else "Off"
@@ -261,21 +261,27 @@ def _format_quantity(value: int, unit: str) -> str:
 
 
 def get_settings_in_transaction(*, session: Session) -> Settings:
-    """Return the settings stored in this transaction; processes apply them within a second."""
+    """Return the current settings, including changes stored in this transaction.
+
+    After a commit, processes apply the stored settings within a second.
+    """
     return read_current_settings(get_services().live_settings.environment_settings, session=session)
 
 
 @action("instance_settings.change")
 def store_setting_text(work: UnitOfWork, name: str, text: str) -> dict[str, Any]:
-    """Store a value in the database, which every process applies within a second.
+    """Store the value of a setting in the database.
 
-    Raise SettingsError if the setting cannot be changed or the value is invalid.
+    Every process applies the value within a second. Raise SettingsError if the setting cannot be
+    changed or the value is invalid.
     """
     setting = get_changeable_setting(name)
-    value = parse_change(name, text)
+    value = parse_setting_value(name, text)
     before = getattr(get_settings_in_transaction(session=work.session), setting.name)
     given = {"value": text, "updated_at": work.now}
-    insert = insert_into(InstanceSetting, session=work.session).values(name=setting.name, **given)
+    insert = build_session_insert(InstanceSetting, session=work.session).values(
+        name=setting.name, **given
+    )
     work.session.execute(
         insert.on_conflict_do_update(index_elements=[InstanceSetting.name], set_=given)
     )
@@ -306,10 +312,10 @@ def reset_setting(work: UnitOfWork, name: str) -> dict[str, Any]:
 def _record_and_apply_change(
     work: UnitOfWork, name: str, *, before: object, after: object, **more: str
 ) -> None:
-    """Record a change with its values, and update stored data that depends on it.
+    """Record a change with its old and new values, and update stored data that the setting affects.
 
-    Settings that can change at runtime are never secret. If much data depends on a setting, the
-    worker updates the rest of the data.
+    The values can be recorded, because settings that can change at runtime are never secret. Only
+    one batch of data is updated here. The worker updates the rest.
     """
     details = {"old": before, "new": after, **more}
     work.record_audit_event(EventKind.SETTING_CHANGED, subject=name, details=details)
@@ -341,7 +347,7 @@ def parse_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
         setting = get_changeable_setting(name)
         kind = get_setting_metadata(setting).runtime_kind
         try:
-            values[name] = parse_change(name, text)
+            values[name] = parse_setting_value(name, text)
         except SettingsError as error:
             reason = f"must be {kind.allowed}. {error.detail}".rstrip(". ")
             problems.append(InvalidValue(field=name, reason=reason))

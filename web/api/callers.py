@@ -11,7 +11,7 @@ from werkzeug.datastructures import MultiDict
 from domain.access.permissions import Permission
 from domain.accounts.users import get_sudo_profile
 from domain.core.errors import ForbiddenError, InvalidError
-from domain.oauth.presented_tokens.bearer import Bearer, InvalidTokenError, TokenRejection
+from domain.oauth.token_authentication.bearer import Bearer, InvalidTokenError, TokenRejectionReason
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.access.decorators import authenticate_bearer, find_bearer_or_count_anonymous
 from web.api.parameters import is_json_request, parse_json_object
@@ -33,18 +33,18 @@ def find_acting_bearer(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | 
     if bearer is not None:
         return get_acting_bearer(bearer, named)
     if named:
-        raise InvalidTokenError(TokenRejection.MISSING)
+        raise InvalidTokenError(TokenRejectionReason.MISSING)
     return None
 
 
 def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
-    """Return the bearer that the request acts as, which is another user if the request names one.
+    """Return the bearer that the request acts as.
 
-    `named` contains the values from all parts of the request. The request either acts as the named
-    user or fails.
+    `named` contains the user IDs or names in all parts of the request. If it is empty, the request
+    acts as the bearer of the token. Otherwise the request either acts as the named user or fails.
 
     Raise InsufficientScopeError or ForbiddenError if the token does not permit this. Raise
-    InvalidError or NotFoundError if the values do not identify one user.
+    InvalidError or NotFoundError if the values do not identify exactly one user.
     """
     if not named:
         return bearer
@@ -104,7 +104,8 @@ def get_fast_operation_caller(permission: Permission) -> Bearer:
 def get_caller(permission: Permission, named: Sequence[Any]) -> Bearer | None:
     """Return the bearer of a request, or None if the operation permits requests without a token.
 
-    `named` contains the users to act as. Raise the matching error if the token is not sufficient.
+    `named` contains the users to act as. Raise InvalidTokenError, InsufficientScopeError or
+    ForbiddenError if the token does not permit the operation.
     """
     scopes = permission.scopes
     if permission.is_open:
@@ -119,6 +120,6 @@ def get_caller(permission: Permission, named: Sequence[Any]) -> Bearer | None:
 def _check_caller_kind(bearer: Bearer, permission: Permission) -> None:
     if permission.is_for_administrators:
         bearer.require_administrator()
-    if permission.is_for_people and bearer.is_of_application:
+    if permission.is_for_people and bearer.belongs_to_application:
         message = "Applications cannot do this. Use a personal access token, or the web interface."
         raise ForbiddenError(message)

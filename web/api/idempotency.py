@@ -15,9 +15,9 @@ from domain.access.idempotency import (
     release_request,
     store_response,
 )
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidParametersError, InvalidValue
-from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.token_authentication.bearer import Bearer
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.extensions import db
 from web.http.json_responses import build_serialized_response
@@ -29,9 +29,10 @@ _KEY_CHARACTERS = frozenset(printable) - frozenset(whitespace)
 
 
 def run_idempotently(bearer: Bearer | None, run_view: Callable[[], Response]) -> Response:
-    """Return the response to a request that runs only once per key.
+    """Run the view, or return the stored response to an earlier request with the same key.
 
-    Requests without a key, without a token, or with other methods always run.
+    Responses are stored only for POST requests with a token and a key. For all other requests, the
+    view always runs.
     """
     key = request.headers.get(IDEMPOTENCY_KEY_HEADER)
     if key is None or bearer is None or request.method != "POST":
@@ -41,7 +42,7 @@ def run_idempotently(bearer: Bearer | None, run_view: Callable[[], Response]) ->
         wanted, session=db.session(), keyring=get_services().keyring, now=get_current_time()
     )
     # Other requests can read the claim immediately, and no lock is held during the request.
-    release_locks(db.session())
+    commit_to_release_locks(db.session())
     if stored is not None:
         return _build_replayed_response(stored)
     return _run_and_store_response(wanted, run_view)
@@ -60,7 +61,10 @@ def _build_keyed_request(key: str, bearer: Bearer) -> KeyedRequest:
 
 
 def _serialize_request() -> str:
-    """Return the content of the request, without the token, because it may have been rotated."""
+    """Return the content of the request as text, without its token.
+
+    The token is omitted because it may have been rotated before the request is repeated.
+    """
     query = [
         pair for pair in request.args.items(multi=True) if pair[0] not in TOKEN_QUERY_PARAMETERS
     ]
@@ -91,6 +95,6 @@ def _run_and_store_response(
         session.rollback()
         with suppress(SQLAlchemyError):  # The first error is more relevant.
             release_request(keyed_request, session=session)
-            release_locks(session)
+            commit_to_release_locks(session)
         raise
     return response

@@ -1,6 +1,6 @@
 """Decorators and routes for API operations.
 
-    silences.bind_usual_actions(actions, "/<int:silence_id>")
+    silences.bind_crud_actions(actions, "/<int:silence_id>")
 
 An action of the domain (`domain/access/actions.py`) declares its permission, parameters and result.
 A view without an action declares them in its decorator:
@@ -11,8 +11,9 @@ A view without an action declares them in its decorator:
 
 The decorator checks the token, the scope and the role according to the table of permissions
 (`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
-result. A view receives the values for the names of its parameters. The available names are
-`bearer`, `viewer`, `project`, `group` (or `holder` for either), `query`, `body`, and URL variables.
+result. The names of a view's parameters determine the values that it receives. The available names
+are `bearer`, `viewer`, `project`, `group` (or `holder` for either), `query`, `body`, and URL
+variables.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,9 +29,9 @@ import orjson
 from flask import Blueprint, Response, request
 from pydantic import TypeAdapter
 
-from domain.access.actions import Action, list_operations
-from domain.access.checks import check_role, check_state
-from domain.access.permissions import PERMISSIONS, Permission, Target
+from domain.access.actions import Action, list_actions
+from domain.access.checks import check_project_state, check_role
+from domain.access.permissions import PERMISSIONS, Permission, PermissionTarget
 from domain.core.types.base import Body, Done, GitLabQuery, Query, Resource, SecretResource
 from domain.core.types.pagination import KeysetQuery, ListPage, OffsetQuery, PagedQuery
 from domain.core.types.validation import (
@@ -42,8 +43,8 @@ from domain.core.types.validation import (
 from domain.projects.access import PRIVATE, get_group, get_project
 from domain.projects.paths import find_group_path, find_project_path
 from domain.projects.views import ProjectOrGroup, ProjectView, Viewer
-from domain.releases.usage.schedule_names import SCHEDULE_NAMES
-from web.access.api_limits import RateLimitFamily, count_family_request, count_search_request
+from domain.releases.usage.scheduled_parameters import SCHEDULE_NAMES
+from web.access.api_limits import RateLimitGroup, count_rate_limited_request, count_search_request
 from web.api.callers import (
     CALLER_PARAMETERS,
     get_caller,
@@ -52,22 +53,22 @@ from web.api.callers import (
     list_users_to_act_as,
 )
 from web.api.idempotency import run_idempotently
-from web.api.list_headers import (
+from web.api.list_response_headers import (
     add_ignored_parameters_header,
     build_cursor_headers,
     build_offset_headers,
 )
-from web.api.parameters import read_all_parameters, read_given_parameters
+from web.api.parameters import read_all_parameters, read_request_parameters
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.json_responses import build_serialized_response
-from web.http.routes import decode_reference
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
+from web.http.url_converters import decode_reference
 from web.releases.gate import ReleaseGate, open_release_gate
 from web.releases.usage_recording import record_fast_operation, record_operation
 from web.services import get_current_time
 
-#: Type of a result: a resource, a union of resources, or `true` if clients expect that.
+#: Type of a result: a resource, a union of resources, or `true` if clients expect this value.
 ResultType = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READ_METHODS = frozenset({"GET", "HEAD"})
@@ -97,7 +98,7 @@ class OperationSpec(NamedTuple):
     is_list: bool
     status: int
     #: Additional rate limit, or None if only the limit for all requests applies.
-    limit: RateLimitFamily | None
+    limit: RateLimitGroup | None
     #: Function that reads the parameters of a body.
     reader: Callable[[], dict[str, Any]] = read_all_parameters
 
@@ -132,7 +133,7 @@ def declare_operation(
     body: type[Body] | None = None,
     returns: ResultType | None = None,
     status: int = HTTPStatus.OK,
-    limit: RateLimitFamily | None = None,
+    limit: RateLimitGroup | None = None,
 ) -> Operation:
     """Return the decorator for the operation with the given name in the table of permissions.
 
@@ -150,7 +151,7 @@ def declare_operation(
         limit=limit,
     )
     return Operation(
-        access=arguments.permission.text,
+        access=arguments.permission.description,
         guard=_build_permission_guard(arguments),
         arguments=arguments,
     )
@@ -161,21 +162,22 @@ class ResourceBlueprint(Blueprint):
 
         prefix = "/projects/<path:reference>/silences"
         silences = ResourceBlueprint("silences", __name__, url_prefix=prefix)
-        silences.bind_usual_actions(actions, "/<int:silence_id>")
+        silences.bind_crud_actions(actions, "/<int:silence_id>")
         silences.bind_action("GET", "/preview", actions.preview_silence)
 
-    An action for both projects and groups takes either as `holder`. Its URLs start with
-    `/<any(projects, groups):kind>/<path:reference>`.
+    An action that supports both projects and groups receives the project or group as `holder`. Its
+    URLs start with `/<any(projects, groups):kind>/<path:reference>`.
     """
 
-    def bind_usual_actions(self, actions: ModuleType, one: str, *first: Action[Any, Any]) -> None:
+    def bind_crud_actions(self, actions: ModuleType, one: str, *first: Action[Any, Any]) -> None:
         """Bind the actions of a module that list, show, create, change and delete a resource.
 
-        Each verb is bound to its first action. The actions in `first` precede the actions of the
-        module. The URL of a single resource is the URL of the list followed by `one`.
+        If several actions have the same verb, only the first action is bound. The actions in
+        `first` take precedence over the actions of the module. The URL of a single resource is the
+        URL of the list followed by `one`.
         """
         missing = dict(_USUAL_OPERATIONS)
-        for each in (*first, *list_operations(actions, self.name)):
+        for each in (*first, *list_actions(actions, self.name)):
             if each.verb in missing:
                 method, is_of_one = missing.pop(each.verb)
                 self.bind_action(method, one if is_of_one else "", each)
@@ -188,7 +190,7 @@ class ResourceBlueprint(Blueprint):
         *,
         returns: type[Done] | None = None,
         status: int | None = None,
-        limit: RateLimitFamily | None = None,
+        limit: RateLimitGroup | None = None,
         writes: bool = False,
         around: Sequence[Callable[[Any], Any]] = (),
     ) -> None:
@@ -270,18 +272,18 @@ def declare_fast_operation(name: str, *, returns: type[Resource]) -> Operation:
 
         return guarded
 
-    return Operation(access=permission.text, guard=guard, arguments=arguments)
+    return Operation(access=permission.description, guard=guard, arguments=arguments)
 
 
 def _build_permission_guard(arguments: OperationSpec) -> Guard:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         named = frozenset(signature(view).parameters)
-        known = _list_known_names(arguments)
+        known = _list_countable_parameter_names(arguments)
 
         @wraps(view)
         def guarded(**variables: Any) -> Response:
             given = _authorize_request(arguments, variables)
-            gate = open_release_gate(partial(_get_given_parameters, arguments))
+            gate = open_release_gate(partial(_read_normalized_parameters, arguments))
             names = _read_parameters(arguments, given, gate)
             record_operation(given["bearer"], names, known, variables.get("kind", ""))
 
@@ -310,7 +312,7 @@ def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> d
         permission, list_users_to_act_as() if is_usual else list_users_in_header_and_query()
     )
     if arguments.limit is not None:
-        count_family_request(arguments.limit)
+        count_rate_limited_request(arguments.limit)
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,
         is_admin=bearer is not None and bearer.is_admin,
@@ -323,7 +325,7 @@ def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> d
         is_private = isinstance(found, ProjectView) and found.visibility == PRIVATE
         if permission.in_private and is_private:
             check_role(found, permission.in_private, permission.ability)
-        check_state(permission, room, found, changes=changes)
+        check_project_state(permission, room, found, changes=changes)
     return {**variables, "bearer": bearer, "viewer": viewer, **target}
 
 
@@ -334,11 +336,13 @@ def _find_target(
 
     Raise NotFoundError if the viewer cannot see it.
     """
-    if permission.target is Target.INSTANCE:
+    if permission.target is PermissionTarget.INSTANCE:
         return {}
     session, reference = db.session(), decode_reference(variables.pop("reference"))
-    is_either = permission.target is Target.NAMESPACE
-    if permission.target is Target.PROJECT or (is_either and variables["kind"] == "projects"):
+    is_either = permission.target is PermissionTarget.NAMESPACE
+    if permission.target is PermissionTarget.PROJECT or (
+        is_either and variables["kind"] == "projects"
+    ):
         path = find_project_path(reference, session=session)
         project = get_project(path, viewer, session=session)
         return {"holder" if is_either else "project": project}
@@ -346,16 +350,16 @@ def _find_target(
     return {"holder" if is_either else "group": get_group(path, viewer, session=session)}
 
 
-def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
-    """Return the request parameters, with numbers in their parsed format."""
-    given = read_given_parameters()
+def _read_normalized_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
+    """Return the request parameters, with integers in canonical form, such as `5` for `05`."""
+    given = read_request_parameters()
     return given if arguments.query is None else normalize_numbers(arguments.query, given)
 
 
 def _read_parameters(
     arguments: OperationSpec, given_values: dict[str, Any], gate: ReleaseGate | None
 ) -> Collection[str]:
-    """Add the parsed query or body to `given_values`; return the names of the parameters."""
+    """Add the parsed query or body to `given_values`, and return the parameter names."""
     if arguments.body is not None:
         sent = gate.rename_parameters() if gate else arguments.reader()
         given_values["body"] = validate_body(arguments.body, sent)
@@ -375,15 +379,15 @@ def _read_parameters(
 
 
 def _find_empty_result(query: Query | None) -> ListPage[Any] | None:
-    """Return an empty list if the query cannot match anything in Gatebell, or None."""
+    """Return an empty list page if the query cannot match any resource, or None otherwise."""
     if not (isinstance(query, GitLabQuery) and query.matches_nothing):
         return None
     has_numbers = isinstance(query, OffsetQuery) and query.pagination != "keyset"
     return ListPage(items=(), total=0 if has_numbers else None)
 
 
-def _list_known_names(arguments: OperationSpec) -> frozenset[str]:
-    """Return the names of parameters that records of API calls may contain."""
+def _list_countable_parameter_names(arguments: OperationSpec) -> frozenset[str]:
+    """Return the names of parameters that may appear in records of API calls."""
     schemas = [each for each in (arguments.query, arguments.body) if each is not None]
     return SCHEDULE_NAMES.union(*(each.model_fields for each in schemas))
 
@@ -432,7 +436,10 @@ def _build_page_headers(list_page: ListPage[Any], query: Query | None) -> Mappin
 
 
 def _add_etag(response: Response, content: bytes) -> None:
-    """Add an ETag. Change the response to 304 if the client sent the same ETag (RFC 9110, 13)."""
+    """Add an ETag, and change the response to 304 if the client sent the same ETag.
+
+    See RFC 9110 section 13.
+    """
     digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
     response.headers["ETag"] = f'W/"{digest}"'
     if "HTTP_IF_NONE_MATCH" in request.environ:

@@ -1,4 +1,4 @@
-"""Reads API request parameters, which schemas validate."""
+"""Reads API request parameters, which are then validated by schemas."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def is_json_request() -> bool:
     return media_type == "application/json" or media_type.endswith("+json")
 
 
-def read_given_parameters() -> dict[str, Any]:
+def read_request_parameters() -> dict[str, Any]:
     """Return the parameters of a request. For GET and HEAD, only the query is read."""
     return (
         collect_parameter_pairs(request.args)
@@ -40,7 +40,10 @@ def read_given_parameters() -> dict[str, Any]:
 
 
 def collect_parameter_pairs(arguments: MultiDict[str, str]) -> dict[str, Any]:
-    """Return pairs as a mapping. Names with brackets, such as `scopes[]`, have lists as values."""
+    """Return query or form parameters as a mapping.
+
+    The value of a name with brackets, such as `scopes[]`, is a list. The brackets are removed.
+    """
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
         for name, values in arguments.lists()
@@ -48,9 +51,9 @@ def collect_parameter_pairs(arguments: MultiDict[str, str]) -> dict[str, Any]:
 
 
 def parse_json_object(content: bytes) -> dict[str, Any]:
-    """Return the object in a JSON text, or an empty object for an empty text.
+    """Parse a JSON object, and return an empty object for an empty body.
 
-    Raise InvalidError if the text is not a JSON object.
+    Raise InvalidError if the content is not a JSON object.
     """
     if not content.strip():
         return {}

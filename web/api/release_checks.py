@@ -1,4 +1,4 @@
-"""Runs the release checker on submitted texts, which are neither stored nor logged."""
+"""Runs the release checker on submitted content, which is neither stored nor logged."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from typing import Any
 from flask import request
 from werkzeug.formparser import FormDataParser
 
-from domain.core import threads
+from domain.core import thread_pools
 from domain.core.errors import InvalidError, TooManyAttemptsError
-from domain.releases.checker.checker import check_text, decode_file
 from domain.releases.checker.findings import CheckReport
+from domain.releases.checker.text_checks import check_text, decode_file
 from domain.releases.version import Release
 from web.api.parameters import collect_parameter_pairs, parse_json_object
 from web.http.extensions import get_client_address
@@ -29,16 +29,16 @@ _MAX_FORM_PARTS = 20
 _FORM_MEDIA_TYPES = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 _check_slots = BoundedSemaphore(_MAX_CONCURRENT_CHECKS)
 #: Maximum number of texts from anonymous callers in one process, in total and per IP address. The
-#: remaining slots are for users.
+#: remaining slots are reserved for authenticated users.
 _MAX_ANONYMOUS_CHECKS = 2
 _MAX_CHECKS_PER_ADDRESS = 1
 
 
-def read_submitted_check() -> dict[str, Any]:
+def read_check_parameters() -> dict[str, Any]:
     """Return `name`, `content` and `release` from a JSON body, or from a form with `file`.
 
-    Raise BodyTooLargeError if the body exceeds the limit. Files are kept in memory. Files in page
-    forms may be written to temporary files.
+    Raise BodyTooLargeError if the body exceeds the limit. An uploaded file is kept in memory and
+    never written to a temporary file.
     """
     received = read_limited_body(get_settings().release_check_limit_bytes)
     received.raise_for_error()
@@ -67,7 +67,7 @@ def _parse_form(content: bytes) -> dict[str, Any]:
 
 
 class _AnonymousCheckSlots:
-    """Counter of active checks by anonymous callers, by IP address."""
+    """Counter of the checks in progress for anonymous callers, by IP address."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
@@ -85,8 +85,8 @@ class _AnonymousCheckSlots:
                 or self._held[address] >= _MAX_CHECKS_PER_ADDRESS
             ):
                 message = (
-                    "The release checker is busy with requests without a token. Wait until your "
-                    "other check has finished, or send a token."
+                    "Too many release checks without a token are running. Wait until a check has "
+                    "finished, or send a token."
                 )
                 raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
             self._held[address] += 1
@@ -104,9 +104,10 @@ _anonymous_slots = _AnonymousCheckSlots()
 def run_release_check(
     name: str, content: str, release: Release, *, is_anonymous: bool
 ) -> CheckReport:
-    """Check a text in a thread and return the report.
+    """Check content in a thread, and return the report.
 
-    Raise InvalidError if there is no text, and TooManyAttemptsError if too many texts are waiting.
+    Raise InvalidError if the content is empty, and TooManyAttemptsError if too many checks are
+    running.
     """
     if not content.strip() and not name:
         raise InvalidError("`content` is empty.", field="content")
@@ -119,7 +120,7 @@ def _run_in_thread(name: str, content: str, release: Release) -> CheckReport:
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
-        return threads.checking_pool.run_task(
+        return thread_pools.checking_pool.run_task(
             check_text, name, content, release, seconds=_CHECK_SECONDS
         )
     finally:

@@ -8,11 +8,11 @@ from flask import Flask
 
 from web.commands.program import LazyCommandGroup
 
-#: Location of each command in this package, or the actions from which it is generated, with its
-#: short help. Commands are imported only when they are used, so that web processes, help and
-#: completion start fast.
+#: Location and short help of each command. The location is in this package, or names the actions
+#: from which the command is generated. Commands are imported only when they are used, so that web
+#: processes, help and completion start fast.
 _COMMANDS = {
-    "absences": ("own_on_call:absences", "Manage the absences of users."),
+    "absences": ("my_on_call:absences", "Manage the absences of users."),
     "alert-routes": (
         "domain.paging.escalations.actions",
         "Manage alert routes, which select an escalation policy for alerts.",
@@ -30,7 +30,7 @@ _COMMANDS = {
         "domain.delivery.audit_streams.actions",
         "Manage audit streams, which send audit events to other services.",
     ),
-    "backup": ("backups.restore:backup", "Create a backup while the service is running."),
+    "backup": ("backups.commands:backup", "Create a backup while the service is running."),
     "channels": (
         "domain.paging.contacts.actions:notification_channels",
         "Manage the notification channels of projects and groups.",
@@ -81,7 +81,7 @@ _COMMANDS = {
         "Manage incidents.",
     ),
     "integrations": ("integrations:integrations", "Manage alert integrations."),
-    "keys": ("domain.oauth.openid.keys", "List or rotate the keys that sign ID tokens."),
+    "keys": ("domain.oauth.openid.signing_keys", "List or rotate the keys that sign ID tokens."),
     "mail": ("mail:mail", "Test email, and show the state of the email queue."),
     "maintenance-windows": (
         "domain.paging.maintenance_windows.actions",
@@ -90,7 +90,7 @@ _COMMANDS = {
     "member-roles": ("member_roles:member_roles", "Manage custom member roles."),
     "members": ("domain.projects.member_actions", "Manage the members of groups and projects."),
     "on-call": (
-        "own_on_call:on_call",
+        "my_on_call:on_call",
         "Show the on-call shifts of a user, or let another user cover them.",
     ),
     "projects": ("namespaces:projects", "Manage projects."),
@@ -102,7 +102,7 @@ _COMMANDS = {
         "Show on-call reports.",
     ),
     "repositories": ("repositories:repositories", "Check, back up and restore Git repositories."),
-    "restore": ("backups.restore:restore", "Restore and verify a backup."),
+    "restore": ("backups.commands:restore", "Restore and verify a backup."),
     "schedules": (
         "domain.paging.on_call.actions:on_call_schedules",
         "Manage on-call schedules.",

@@ -7,9 +7,12 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.oauth.applications import actions
-from domain.oauth.clients.directory import list_instance_wide_applications, list_own_applications
-from web.commands.generated import build_command
-from web.commands.transaction import run_in_transaction
+from domain.oauth.clients.application_lists import (
+    list_instance_wide_applications,
+    list_own_applications,
+)
+from web.commands.action_commands import build_command
+from web.commands.execution import run_in_transaction
 from web.extensions import db
 from web.services import get_current_time
 

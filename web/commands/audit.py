@@ -6,7 +6,7 @@ import click
 from flask.cli import AppGroup, with_appcontext
 from sqlalchemy.orm import Session
 
-from domain.audit.seals import SealHead, get_or_create_audit_key, verify_seals
+from domain.audit.seals import SealReference, get_or_create_audit_key, verify_seals
 from web.commands.output import print_result
 from web.extensions import db
 from web.services import get_current_time, get_services, get_settings
@@ -17,11 +17,11 @@ _MAX_SHOWN_FAULTS = 100
 audit = AppGroup("audit", help="Verify the audit log.")
 
 
-def _parse_head(
+def _parse_seal_reference(
     _context: click.Context, _option: click.Parameter, text: str | None
-) -> SealHead | None:
+) -> SealReference | None:
     try:
-        return None if text is None else SealHead.from_text(text)
+        return None if text is None else SealReference.from_text(text)
     except ValueError as error:
         message = "Use a head from the log event audit.events_sealed, such as 12:HASH."
         raise click.BadParameter(message) from error
@@ -31,11 +31,11 @@ def _parse_head(
 @click.option(
     "--head",
     metavar="NUMBER:HASH",
-    callback=_parse_head,
+    callback=_parse_seal_reference,
     help="Head recorded earlier, for example in the log, that the audit log must still contain.",
 )
 @with_appcontext
-def verify_command(*, head: SealHead | None) -> None:
+def verify_command(*, head: SealReference | None) -> None:
     """Verify that no audit events were changed, added or removed.
 
     The exit status is 1 if any event was changed, added or removed.

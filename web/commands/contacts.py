@@ -2,9 +2,9 @@
 
 from flask.cli import AppGroup
 
-from domain.access.actions import list_operations
+from domain.access.actions import list_actions
 from domain.paging.contacts import actions, rule_actions
-from web.commands.generated import build_command
+from web.commands.action_commands import build_command
 
 contacts = AppGroup("contacts", help="Manage the contacts at which users are paged.")
 for act in (
@@ -19,5 +19,5 @@ for act in (
 
 
 contact_rules = AppGroup("contact-rules", help="Manage the notification rules of users.")
-for act in list_operations(rule_actions, "contact_rules"):
+for act in list_actions(rule_actions, "contact_rules"):
     contact_rules.add_command(build_command(act, is_for_user=True))

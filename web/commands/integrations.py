@@ -8,9 +8,10 @@ import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
 from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
+from domain.alerts.integrations.mapping_questions import check_answers
 from domain.alerts.integrations.mapping_types import AlertMappingBody
+from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.received_labels import list_labels
-from domain.alerts.integrations.recognized_samples import recognize_messages
 from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.sender_warnings import list_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody
@@ -20,9 +21,15 @@ from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.validation import validate_body
-from web.commands.generated import build_command, build_command_group
-from web.commands.transaction import get_project_by_path, run_in_transaction
-from web.http.work import get_unit_of_work
+from web.commands.action_commands import (
+    PairType,
+    build_command,
+    build_command_group,
+    collect_pairs,
+)
+from web.commands.execution import run_in_transaction
+from web.commands.path_lookup import get_project_by_path
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_current_time, get_parser_settings
 
 #: Maximum number of bytes read. It exceeds the size limit for samples, so that large samples are
@@ -66,13 +73,13 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 @click.option(
     "--repeat", type=click.File("rb"), help="File with another message about the same problem."
 )
-@click.option("--recovery", type=click.File("rb"), help="File with the message about its recovery.")
+@click.option("--recovery", type=click.File("rb"), help="File with the message about the recovery.")
 @click.option(
     "--answer",
     "answers",
-    metavar="QUESTION=VALUE",
+    type=PairType(),
     multiple=True,
-    callback=lambda _context, _option, given: dict(map(_parse_answer, given)),
+    callback=collect_pairs,
     help="Answer to a question, by the name of the question. Can be repeated.",
 )
 @run_in_transaction
@@ -81,7 +88,7 @@ def recognize_payload_command(
     file: BinaryIO,
     repeat: BinaryIO | None,
     recovery: BinaryIO | None,
-    answers: dict[str, str],
+    answers: dict[str, str] | None,
 ) -> dict[str, Any]:
     """Detect the tool that sent the message in FILE, and propose a mapping.
 
@@ -95,14 +102,8 @@ def recognize_payload_command(
     found = recognize_messages(
         texts, answers, now=get_current_time(), reading=get_parser_settings()
     )
+    check_answers(answers or {}, found.questions)
     return build_recognition_resource(found).model_dump(mode="json")
-
-
-def _parse_answer(text: str) -> tuple[str, str]:
-    question, _, value = text.partition("=")
-    if not question or not value:
-        raise click.BadParameter(f"`{text[:40]}` is not in the form QUESTION=VALUE.")
-    return question, value
 
 
 def _read_text(file: BinaryIO | None, field: str) -> str:
@@ -154,7 +155,7 @@ def replay_deliveries_command(
         get_project_by_path(project),
         _parse_time(until, "until") if until else get_current_time(),
     )
-    begin = _parse_begin(last, since, end)
+    begin = _parse_period_start(last, since, end)
     replayed: list[int] = []
     still_refused: list[int] = []
     after: int | None = 0
@@ -169,7 +170,7 @@ def replay_deliveries_command(
     return {"replayed": replayed, "still_refused": still_refused}
 
 
-def _parse_begin(last: str | None, since: str | None, end: datetime) -> datetime:
+def _parse_period_start(last: str | None, since: str | None, end: datetime) -> datetime:
     if (last is None) == (since is None):
         raise InvalidError("Use either `--last` or `--since`.", field="since")
     if since is not None:

@@ -13,7 +13,7 @@ from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import ClaimedEmail, count_abandoned_emails, get_mail_queue_state
 from domain.delivery.mail.smtp import Mailer, MailError, MailServer, SenderAddress
 from web.admin.settings import get_settings_in_transaction
-from web.commands.transaction import run_in_transaction
+from web.commands.execution import run_in_transaction
 from web.extensions import db
 from web.outgoing.mail_server import build_mail_server, build_sender
 from web.services import get_current_time
@@ -82,9 +82,10 @@ def status_command() -> dict[str, Any]:
 
 
 def _get_mail_server(settings: Settings) -> tuple[MailServer, SenderAddress]:
-    """Return the mail server and the sender, and release all locks before a connection is opened.
+    """Return the mail server and the sender, and end the transaction.
 
-    Raise InvalidError if no mail server is configured.
+    The command then holds no locks while it is connected to the mail server. Raise InvalidError if
+    no mail server is configured.
     """
     db.session.rollback()
     if not settings.mail_url:

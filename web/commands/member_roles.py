@@ -8,9 +8,9 @@ from domain.access.roles import Ability
 from domain.core.types.validation import validate_body
 from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
-from web.commands.generated import build_command_group
-from web.commands.transaction import run_in_transaction
-from web.http.work import get_unit_of_work
+from web.commands.action_commands import build_command_group
+from web.commands.execution import run_in_transaction
+from web.http.unit_of_work import get_unit_of_work
 
 member_roles = build_command_group("member-roles", actions.__name__, "Manage custom member roles.")
 

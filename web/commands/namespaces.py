@@ -9,15 +9,20 @@ from domain.access.actor import UnitOfWork
 from domain.core.errors import InvalidError
 from domain.projects import group_actions, project_actions, shares
 from domain.projects.access import resolve_group
-from domain.projects.creation import check_path_valid
 from domain.projects.deletion import count_contents
+from domain.projects.namespace_changes import check_path_valid
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, ProjectOrGroup
 from domain.projects.visibility_sql import VISIBILITIES
-from web.commands.generated import build_command, build_command_group, create_work_for_user
-from web.commands.transaction import COMMAND_LINE_VIEWER, get_project_by_path, run_in_transaction
+from web.commands.action_commands import (
+    build_command,
+    build_command_group,
+    create_unit_of_work_for_user,
+)
+from web.commands.execution import run_in_transaction
+from web.commands.path_lookup import COMMAND_LINE_VIEWER, get_project_by_path
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 groups = build_command_group("groups", group_actions.__name__, "Manage groups.")
 projects = build_command_group("projects", project_actions.__name__, "Manage projects.")
@@ -39,7 +44,9 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
     """Create the group PATH. For a subgroup such as `acme/shops`, `acme` must exist."""
     above, segment = _split_path(path)
     new = NewGroup(path=segment, parent_id=_get_group(above).id if above else None)
-    return group_actions.create_group(_create_work_for_owner(owner), new).model_dump(mode="json")
+    return group_actions.create_group(_create_unit_of_work_for_owner(owner), new).model_dump(
+        mode="json"
+    )
 
 
 @projects.command("create")
@@ -60,7 +67,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
         raise InvalidError("`GROUP/NAME` must contain a group.", field="path")
     holder = None if owner == above else _get_group(above).id
     new = NewProject(path=segment, namespace_id=holder, visibility=visibility)
-    return project_actions.create_project(_create_work_for_owner(owner), new).model_dump(
+    return project_actions.create_project(_create_unit_of_work_for_owner(owner), new).model_dump(
         mode="json"
     )
 
@@ -70,7 +77,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
 @click.argument("parent", required=False)
 @run_in_transaction
 def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
-    """Transfer the group PATH to the group PARENT, or to the top level without PARENT."""
+    """Transfer the group PATH to the group PARENT, or to the top level if PARENT is omitted."""
     transfer = GroupTransfer(group_id=_get_group(parent).id if parent else None)
     return group_actions.transfer_group(get_unit_of_work(), _get_group(path), transfer).model_dump(
         mode="json"
@@ -84,7 +91,7 @@ def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
 def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the group PATH with its subgroups and projects. This cannot be undone."""
     group = _get_group(path)
-    answer = _get_confirmed_contents(group, yes)
+    answer = _confirm_and_count_contents(group, yes)
     group_actions.delete_group(get_unit_of_work(), group)
     return answer
 
@@ -96,7 +103,7 @@ def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
 def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the project PATH. This cannot be undone."""
     project = get_project_by_path(path.strip("/"))
-    answer = _get_confirmed_contents(project, yes)
+    answer = _confirm_and_count_contents(project, yes)
     project_actions.delete_project(get_unit_of_work(), project)
     return answer
 
@@ -133,7 +140,7 @@ def _add_former_path_commands(commands: click.Group, word: str) -> None:
     @run_in_transaction
     def list_them(*, path: str) -> Mapping[str, Any]:
         holder = _get_project_or_group(path, word)
-        found = project_actions.show_former_paths(get_unit_of_work(), holder)
+        found = project_actions.list_namespace_former_paths(get_unit_of_work(), holder)
         return {"path": holder.path, "former_paths": [each.path for each in found]}
 
     @commands.command(
@@ -145,7 +152,7 @@ def _add_former_path_commands(commands: click.Group, word: str) -> None:
     @run_in_transaction
     def release(*, path: str, former: str) -> Mapping[str, Any]:
         unit, holder = get_unit_of_work(), _get_project_or_group(path, word)
-        found = project_actions.show_former_paths(unit, holder)
+        found = project_actions.list_namespace_former_paths(unit, holder)
         wanted = next((each.id for each in found if each.path.lower() == former.lower()), 0)
         released = project_actions.release_path(unit, holder, wanted)
         return {"path": holder.path, "released": released}
@@ -175,13 +182,13 @@ def _get_project_or_group(path: str, word: str) -> ProjectOrGroup:
     return _get_group(path) if word == "group" else get_project_by_path(path.strip("/"))
 
 
-def _create_work_for_owner(owner: str | None) -> UnitOfWork:
+def _create_unit_of_work_for_owner(owner: str | None) -> UnitOfWork:
     """Return a unit of work in which a user becomes the owner of created objects."""
-    return get_unit_of_work() if owner is None else create_work_for_user(owner)
+    return get_unit_of_work() if owner is None else create_unit_of_work_for_user(owner)
 
 
-def _get_confirmed_contents(holder: ProjectOrGroup, is_confirmed: object) -> Mapping[str, Any]:
-    """Return the contents of a group or project.
+def _confirm_and_count_contents(holder: ProjectOrGroup, is_confirmed: object) -> Mapping[str, Any]:
+    """Return the ID, the path and the item counts of a group or project.
 
     Raise InvalidError unless the deletion is confirmed.
     """

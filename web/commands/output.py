@@ -17,9 +17,9 @@ Row = Mapping[str, Any]
 
 
 def add_output_option(command: click.Command) -> None:
-    """Add the option --output to a command and all its subcommands.
+    """Add the `--output` option to a command and all its subcommands.
 
-    A command with two names gets the option only once.
+    A command with two names receives the option only once.
     """
     if any(each.name == _OUTPUT_PARAMETER for each in command.params):
         return
@@ -110,7 +110,10 @@ def _escape_character(character: str) -> str:
 
 
 def _measure_width(text: str) -> int:
-    """Return the width in columns: 2 for wide characters, 0 for combining characters."""
+    """Return the width of the given text in columns.
+
+    Wide characters count as 2 columns, and combining characters as 0.
+    """
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

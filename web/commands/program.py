@@ -1,4 +1,4 @@
-"""The program `gatebell`, which loads its commands and prints errors as JSON."""
+"""The `gatebell` program, which loads its commands and prints errors as JSON."""
 
 import json
 import sys
@@ -11,9 +11,9 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 from click.shell_completion import CompletionItem, get_completion_class
 from flask.cli import AppGroup
 
-from web.build import get_running_build
 from web.commands.output import add_output_option, print_result
 from web.memory import suspend_garbage_collection
+from web.version import get_running_build
 
 
 @click.command("version")
@@ -46,8 +46,8 @@ class LazyCommandGroup(AppGroup):
         """Store the location (`module:name`) and the short help of each command.
 
         For a command generated from actions, the location is a module of the domain, or several
-        modules separated by commas. It may also give the prefix of the actions' names
-        (`module:prefix`). Former names of commands still work, but are not listed.
+        modules separated by commas. It may also specify the prefix of the actions' names
+        (`module:prefix`). Deprecated command names still work, but are not listed.
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places
@@ -64,7 +64,7 @@ class LazyCommandGroup(AppGroup):
         add_output_option(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
+        """Return the names of the commands in alphabetical order."""
         del ctx
         return sorted(self._places)
 
@@ -100,7 +100,10 @@ class LazyCommandGroup(AppGroup):
             raise NoSuchCommand(args[0], possibilities=known, ctx=ctx) from error
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command; exit with 2 for wrong arguments, and with 1 for all other failures."""
+        """Run a command.
+
+        Exit with status 2 for wrong arguments, and with status 1 for all other failures.
+        """
         named = {"prog_name": self.name, **options, "standalone_mode": False}
         try:
             status = super().main(*args, **named)
@@ -121,7 +124,7 @@ class LazyCommandGroup(AppGroup):
 def _import_command(name: str, place: str, help_text: str) -> click.Command:
     """Return a command from this package, or a command generated from actions."""
     if place.startswith("domain."):
-        generated = import_module("web.commands.generated")
+        generated = import_module("web.commands.action_commands")
         made: click.Command = generated.build_command_group(name, place, help_text)
         return made
     module, _, attribute = place.partition(":")
@@ -138,7 +141,7 @@ def _describe_error(error: Exception) -> dict[str, str] | None:
         return {"error": error.format_message()}
     if isinstance(error, click.Abort):
         return {"error": "Aborted."}
-    from web.commands.transaction import describe_known_error  # noqa: PLC0415 - its imports are slow
+    from web.commands.execution import describe_known_error  # noqa: PLC0415 - its imports are slow
 
     sentence = describe_known_error(error)
     return None if sentence is None else {"error": sentence}

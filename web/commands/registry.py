@@ -9,8 +9,8 @@ from flask.cli import AppGroup
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import get_signer, list_keys
 from domain.registry.types import RegistryKey
-from web.commands.generated import build_command
-from web.commands.transaction import run_in_transaction
+from web.commands.action_commands import build_command
+from web.commands.execution import run_in_transaction
 from web.extensions import db
 from web.registry import build_full_configuration
 from web.services import get_current_time, get_services
@@ -47,4 +47,4 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 def configuration_command() -> dict[str, str]:
     """Print a complete configuration for the registry, including the notification secret."""
     ready = build_full_configuration()
-    return {"configuration": ready.text, "bundle": ready.bundle_url}
+    return {"configuration": ready.file_content, "bundle": ready.bundle_url}

@@ -10,18 +10,18 @@ import click
 from flask.cli import AppGroup, with_appcontext
 
 from domain.releases.changes import Change
-from domain.releases.checker.checker import (
-    KNOWN_EXTENSIONS,
-    KNOWN_FILE_NAMES,
-    NEWEST_RELEASE,
-    check_file,
-)
 from domain.releases.checker.findings import UnreadableContentError
-from domain.releases.checker.outputs import (
+from domain.releases.checker.report_formats import (
     CheckedFile,
     format_as_json,
     format_as_sarif,
     format_as_text,
+)
+from domain.releases.checker.text_checks import (
+    KNOWN_EXTENSIONS,
+    KNOWN_FILE_NAMES,
+    NEWEST_RELEASE,
+    check_file,
 )
 from domain.releases.version import Release, parse_release
 from web.admin.settings import get_settings_in_transaction
@@ -82,7 +82,9 @@ def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
     for name, is_named in _list_files(files):
         try:
             checked.append(
-                CheckedFile(name, check_file(_get_type_name(name), _read_content(name), release))
+                CheckedFile(
+                    name, check_file(_get_name_for_detection(name), _read_content(name), release)
+                )
             )
         except (OSError, UnreadableContentError) as error:
             click.echo(f"{name}: {_format_error(error)}", err=True)
@@ -95,7 +97,10 @@ def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
 
 
 def _format_summary(files: int, breaks: int, release: Release) -> str:
-    """Return a summary, which is the only output if nothing breaks."""
+    """Return a line with the number of files read and the number of findings.
+
+    If nothing breaks, the command prints only this line.
+    """
     read = f"{files} file{'' if files == 1 else 's'} read"
     found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
     return f"{read}: {found} up to release {release}."
@@ -125,8 +130,8 @@ def _is_known_file(name: str) -> bool:
     return name in KNOWN_FILE_NAMES or name.rpartition(".")[2] in KNOWN_EXTENSIONS
 
 
-def _get_type_name(name: str) -> str:
-    """Return the name that identifies the type of a file, or an empty name for standard input."""
+def _get_name_for_detection(name: str) -> str:
+    """Return the name that determines a file's type, or an empty string for standard input."""
     return "" if name == _STDIN else name
 
 
@@ -186,4 +191,4 @@ def rehearse_command(*, release: Release, output: str) -> None:
     else:
         made = ReleaseRehearsal.from_rehearsal(found, maximum=None).model_dump(mode="json")
         click.echo(json.dumps(made, ensure_ascii=False))
-    sys.exit(1 if found.breaking_uses else 0)
+    sys.exit(1 if found.breaking_usages else 0)

@@ -6,12 +6,12 @@ from flask.cli import AppGroup
 
 from domain.core.errors import ConflictError
 from domain.core.secret_keys import delete_missing_keys, record_key_use
-from domain.housekeeping.rekeying import (
+from domain.housekeeping.secret_key_rotation import (
     SecretKeyRotation,
     get_secret_key_rotation,
     reencrypt_all_columns,
 )
-from web.commands.transaction import run_in_transaction, run_without_key_check
+from web.commands.execution import run_in_transaction, run_without_key_check
 from web.extensions import db
 from web.services import get_current_time, get_services
 
@@ -38,7 +38,10 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @run_in_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt data from older keys to SECRET_KEY. Every host must have this key."""
+    """Re-encrypt data that older keys encrypted, using SECRET_KEY.
+
+    Every host must have this key.
+    """
     session, keyring = db.session(), get_services().keyring
     seen = get_secret_key_rotation(keyring, session=session, now=get_current_time())
     if ignorant := seen.list_hosts_without_key(keyring.fingerprints[0]):

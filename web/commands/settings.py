@@ -16,13 +16,13 @@ from web.admin.settings import (
     store_setting_text,
 )
 from web.api.schemas.releases import ReleaseRehearsal
-from web.commands.transaction import run_in_transaction
+from web.commands.execution import run_in_transaction
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.releases.rehearsal import format_rehearsal, rehearse_change
 from web.services import get_current_time, get_services
-from web.settings.reader import SettingsError, get_changeable_setting, parse_change
-from web.settings.stored import read_stored_settings
+from web.settings.environment import SettingsError, get_changeable_setting, parse_setting_value
+from web.settings.stored_settings import read_stored_settings
 
 instance_settings = AppGroup("settings", help="Manage the settings of the installation.")
 _CHANGED_ORIGIN = "changed"
@@ -45,7 +45,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     Before RELEASE is changed, the command prints the calls that break. At a terminal, it prompts
     for confirmation.
     """
-    parse_change(name, value)
+    parse_setting_value(name, value)
     told = _confirm_release_change(name, value, is_agreed=yes)
     return {**store_setting_text(get_unit_of_work(), name, value), **told}
 
@@ -72,7 +72,7 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
 @run_in_transaction
 def list_settings_command(*, changed: bool) -> dict[str, Any]:
     """List all settings with their values and origins. Secrets are not shown."""
-    listed = [_format_setting(section, view) for section, view in _list_views()]
+    listed = [_format_setting(section, view) for section, view in _list_setting_views()]
     return {
         "settings": [each for each in listed if not changed or each["origin"] == _CHANGED_ORIGIN]
     }
@@ -83,14 +83,14 @@ def list_settings_command(*, changed: bool) -> dict[str, Any]:
 @run_in_transaction
 def show_setting_command(*, name: str) -> dict[str, Any]:
     """Show the value, the origin and the purpose of the setting NAME."""
-    for section, view in _list_views():
+    for section, view in _list_setting_views():
         if view.name == name.lower():
-            allowed, about = view.allowed_in_words, view.doc
+            allowed, about = view.allowed_values_text, view.doc
             return {**_format_setting(section, view), "allowed": allowed, "about": about}
     raise SettingsError(f"{name} is not a setting. docs/settings.md lists all settings.")
 
 
-def _list_views() -> Iterator[tuple[str, SettingView]]:
+def _list_setting_views() -> Iterator[tuple[str, SettingView]]:
     stored = read_stored_settings(session=db.session())
     for section in list_section_views(get_services().live_settings.environment_settings, stored):
         yield from ((section.title, view) for view in section.settings)
@@ -108,7 +108,7 @@ def _format_setting(section: str, view: SettingView) -> dict[str, Any]:
 
 
 def _confirm_release_change(name: str, release: str, *, is_agreed: bool) -> dict[str, Any]:
-    """Print the effects of a new running release and ask for confirmation.
+    """Print the effects of a new running release and prompt for confirmation.
 
     Return the rehearsal of the change, or an empty dictionary for other settings. The prompt is
     skipped if the user already agreed or standard input is not a terminal.

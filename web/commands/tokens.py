@@ -3,7 +3,7 @@
 from flask.cli import AppGroup
 
 from domain.oauth.personal_tokens import actions
-from web.commands.generated import build_command
+from web.commands.action_commands import build_command
 
 tokens = AppGroup("tokens", help="Manage personal access tokens.")
 tokens.add_command(build_command(actions.create_own_token, is_for_user=True))

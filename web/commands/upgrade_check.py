@@ -10,8 +10,8 @@ from flask.cli import with_appcontext
 from sqlalchemy import ColumnClause, Connection, column, inspect, select, table
 
 from domain.core.errors import InvalidError
-from domain.core.keyring import Keyring, UndecipherableError
-from domain.delivery.outgoing.addresses import check_address_allowed
+from domain.core.keyring import Keyring, UndecryptableError
+from domain.delivery.outgoing.ip_address_policy import check_outgoing_url_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from web.commands.output import print_result
@@ -21,11 +21,16 @@ from web.database.schema import (
     get_newest_known_revision,
     get_schema_state,
 )
-from web.database.start_checks import convert_database_errors
+from web.database.startup_checks import convert_database_errors
 from web.extensions import db
 from web.outgoing.apprise_processes import check_apprise_url
 from web.services import get_services
-from web.settings.reader import Settings, SettingsError, list_ignored_variables, parse_change
+from web.settings.environment import (
+    Settings,
+    SettingsError,
+    list_ignored_variables,
+    parse_setting_value,
+)
 
 
 class UpgradeEffect(NamedTuple):
@@ -49,14 +54,16 @@ def upgrade_check() -> None:
     """
     settings = get_services().live_settings.environment_settings
     with convert_database_errors(), db.engine.connect() as connection:
-        found = [*_find_schema_problem(connection)] or [*_list_effects(connection, settings)]
+        found = [*_find_schema_problem(connection)] or [
+            *_list_upgrade_effects(connection, settings)
+        ]
     listed = [each._asdict() for each in found]
     print_result({"migration": get_newest_known_revision(), "effects": listed})
     sys.exit(1 if listed else 0)
 
 
 def _find_schema_problem(connection: Connection) -> Iterator[UpgradeEffect]:
-    """Yield the reason why this release cannot use the database at all."""
+    """Yield the problem if the schema is too old or too new for this release."""
     sentences = {
         SchemaState.TOO_OLD: f"Upgrade the database with release {FIRST_RELEASE} first.",
         SchemaState.TOO_NEW: "A newer release has migrated the database. Use that release.",
@@ -65,19 +72,21 @@ def _find_schema_problem(connection: Connection) -> Iterator[UpgradeEffect]:
         yield UpgradeEffect("database", said)
 
 
-def _list_effects(connection: Connection, settings: Settings) -> Iterator[UpgradeEffect]:
+def _list_upgrade_effects(connection: Connection, settings: Settings) -> Iterator[UpgradeEffect]:
     keyring = get_services().keyring
     for sentence in list_ignored_variables():
         yield UpgradeEffect("environment", sentence)
     yield from _check_stored_settings(connection)
     yield from _check_contacts(connection, settings, keyring)
-    for subject, read_url in _list_urls(connection, keyring):
+    for subject, read_url in _list_outgoing_urls(connection, keyring):
         check = partial(_check_url, read_url, settings.outgoing_private_addresses)
         yield from _run_check(subject, check)
 
 
-def _list_urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Return the URLs of outgoing requests, each with a function that decrypts it."""
+def _list_outgoing_urls(
+    connection: Connection, keyring: Keyring
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield a name for each outgoing URL, such as `webhook 5`, and a function that reads it."""
     for name, subject in (("webhook_endpoints", "webhook"), ("audit_streams", "audit stream")):
         for row in _read_rows(connection, name, "id", "url", "url_ciphertext"):
             cipher = row.get("url_ciphertext")
@@ -93,7 +102,7 @@ def _list_urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, 
 def _check_stored_settings(connection: Connection) -> Iterator[UpgradeEffect]:
     for row in _read_rows(connection, "instance_settings", "name", "value"):
         try:
-            parse_change(row["name"], row["value"])
+            parse_setting_value(row["name"], row["value"])
         except SettingsError as error:
             said = f"{error} The stored value is ignored."
             yield UpgradeEffect(f"setting {row['name'].upper()}", said)
@@ -126,7 +135,7 @@ def _check_contact(type_name: str, cipher: str, settings: Settings, keyring: Key
 def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEffect]:
     try:
         check()
-    except UndecipherableError:
+    except UndecryptableError:
         yield UpgradeEffect(
             subject, "The value cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS."
         )
@@ -135,7 +144,7 @@ def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEff
 
 
 def _check_url(read_url: Callable[[], str], networks: str) -> None:
-    check_address_allowed(parse_outgoing_url(read_url()), networks)
+    check_outgoing_url_allowed(parse_outgoing_url(read_url()), networks)
 
 
 def _read_names(connection: Connection, name: str, wanted: str) -> Mapping[Any, str]:
@@ -143,7 +152,7 @@ def _read_names(connection: Connection, name: str, wanted: str) -> Mapping[Any, 
 
 
 def _read_rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
-    """Return rows with the given columns, leaving out columns that do not exist.
+    """Return the rows of a table with the given columns, except columns that do not exist.
 
     If the table does not exist in an earlier release, return no rows.
     """

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.accounts.directory import ACCOUNT_GROUPS, AccountFilter, fetch_account_page
+from domain.accounts.account_lists import ACCOUNT_GROUPS, AccountFilter, fetch_account_page
 from domain.accounts.email_addresses import confirm_all_addresses
 from domain.accounts.identity_providers.identities import disconnect_user
 from domain.accounts.lifecycle import actions, sign_up
@@ -15,10 +15,10 @@ from domain.accounts.users import get_user
 from domain.core.database.pagination import KeysetRange
 from domain.core.errors import InvalidError
 from domain.core.types.validation import validate_body
-from web.commands.generated import build_command
-from web.commands.transaction import run_in_transaction
+from web.commands.action_commands import build_command
+from web.commands.execution import run_in_transaction
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_settings
 
 users = AppGroup("users", help="Manage user accounts.")
@@ -97,7 +97,7 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
 @click.option(
     "--before",
     type=click.IntRange(1),
-    help="List only accounts with smaller ids. Use the value of next in the previous output.",
+    help="List only accounts with smaller IDs. Use the value of next in the previous output.",
 )
 @run_in_transaction
 def list_users_command(*, group: str, search: str, before: int | None) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from domain.core.threads import ThreadExecutor, is_web_process
+from domain.core.thread_pools import ThreadExecutor, is_web_process
 from web.database.sqlite import KEPT_WAL_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Maximum number of idle seconds after which a connection is reused without a ping.
 _MAX_SECONDS_WITHOUT_PING = 1.0
@@ -26,8 +26,9 @@ _MAX_SECONDS_WITHOUT_PING = 1.0
 _SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: Names of the UTC time zone in Postgres. Timestamps are read without conversion.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
-#: Query for the process id of a session, which also lets the session compress long values with lz4.
-#: The default, pglz, takes many times as long for bodies of alerts. Servers without lz4 keep it.
+#: Query for the process ID of a session, which also lets the session compress long values with lz4.
+#: The default, pglz, takes many times as long for bodies of alerts. Servers without lz4 keep the
+#: default.
 _SESSION_QUERY = """
 SELECT pg_backend_pid(), (
     SELECT set_config(name, 'lz4', FALSE) FROM pg_settings
@@ -36,36 +37,36 @@ SELECT pg_backend_pid(), (
 """
 #: Threads in which web processes run SQLite statements. Other processes run them directly.
 _sqlite_executor = ThreadExecutor(threads=512)
-#: Engines that `share_engine` provides, by the settings that they were requested with.
+#: Engines that `share_engine` provides, by settings.
 _shared_engines: dict[Settings, Engine] = {}
 
 
-def count_last_connection_taken() -> None:
+def record_pool_exhaustion() -> None:
     """Record that a pool has handed out its last database connection."""
-    metrics = _find_metrics()
+    metrics = _find_metrics_module()
     if metrics is not None:
-        metrics.count_last_connection_taken()
+        metrics.record_pool_exhaustion()
 
 
 def count_pool_timeout() -> None:
     """Count a request that timed out while waiting for a database connection."""
-    metrics = _find_metrics()
+    metrics = _find_metrics_module()
     if metrics is not None:
         metrics.count_pool_timeout()
 
 
-def _find_metrics() -> Any:
+def _find_metrics_module() -> Any:
     # `gunicorn.conf.py` uses the database before the metrics directory is set, and the metrics
     # library reads this setting on import. Metrics are therefore counted only if `web.metrics` is
     # already imported.
     return sys.modules.get("web.metrics")
 
 
-class CountedPool(QueuePool):
+class InstrumentedPool(QueuePool):
     """SQLAlchemy's connection pool, with metrics."""
 
     def connect(self) -> PoolProxiedConnection:
-        """Return a connection.
+        """Return a connection, and record an exhausted pool or a timeout in the metrics.
 
         Raise SQLAlchemy's TimeoutError if no connection becomes free in time.
         """
@@ -75,7 +76,7 @@ class CountedPool(QueuePool):
             count_pool_timeout()
             raise
         if self.checkedout() >= self.size():
-            count_last_connection_taken()
+            record_pool_exhaustion()
         return taken
 
 
@@ -83,7 +84,7 @@ def build_engine_options(settings: Settings) -> dict[str, Any]:
     """Return the options of create_engine for an engine with a pool."""
     return {
         **_build_connection_options(settings),
-        "poolclass": CountedPool,
+        "poolclass": InstrumentedPool,
         "pool_size": settings.database_pool_size,
         "max_overflow": 0,
         "pool_timeout": settings.database_connect_timeout_seconds,
@@ -110,7 +111,7 @@ def uses_transaction_pooler(settings: Settings) -> bool:
 
 
 def build_connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any]:
-    """Return psycopg's arguments, which set these parameters at the start of a session.
+    """Return psycopg's arguments, which set the given parameters at the start of a session.
 
     Behind a transaction pooler, a session starts with the defaults of its role
     (`web.database.sessions`) and without prepared statements.
@@ -156,9 +157,9 @@ def prepare_engine(
 
 
 def is_session_ending(error: BaseException) -> bool:
-    """Return whether Postgres reported that it ends the session.
+    """Return whether Postgres reported the end of the session.
 
-    The driver may not notice the end until the next statement.
+    The driver might not notice the end until the next statement.
     """
     said = getattr(error, "diag", None)
     return getattr(said, "severity_nonlocalized", None) in _SESSION_ENDING_SEVERITIES
@@ -186,7 +187,7 @@ def _check_session(connection: Any, _record: Any) -> None:
     Reject a session that does not use UTC, and disable prepared statements behind a pooler.
 
     Prepared statements belong to one server connection, which a pooler may switch. A pooler reports
-    its own backend process id.
+    its own backend process ID.
     """
     zone = connection.info.parameter_status("TimeZone")
     if zone not in UTC_NAMES:
@@ -201,17 +202,17 @@ def _check_session(connection: Any, _record: Any) -> None:
 
 
 def _ping_idle_connections(engine: Engine) -> None:
-    """Replace a connection that was lost while idle.
+    """Ping connections that have been idle for a while, and replace lost connections.
 
     A connection that was used recently is not pinged, because a ping costs more than most
     statements. If such a connection was lost, one request fails. The pool then replaces all
     connections that were opened before the failure.
     """
 
-    def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
+    def record_idle_start(_connection: Any, record: ConnectionPoolEntry) -> None:
         record.info["rests_since"] = monotonic()
 
-    def wake(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+    def ping_after_idle(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
         if monotonic() - record.info.get("rests_since", monotonic()) < _MAX_SECONDS_WITHOUT_PING:
             return
         try:
@@ -219,8 +220,8 @@ def _ping_idle_connections(engine: Engine) -> None:
         except engine.dialect.loaded_dbapi.Error as error:
             raise DisconnectionError from error
 
-    event.listen(engine, "checkin", rest)
-    event.listen(engine, "checkout", wake)
+    event.listen(engine, "checkin", record_idle_start)
+    event.listen(engine, "checkout", ping_after_idle)
 
 
 def _create_sqlite_file(
@@ -257,7 +258,7 @@ def _begin_transaction(connection: Connection, *, writes: Callable[[], bool]) ->
 
 
 def build_psycopg_url(settings: Settings) -> str:
-    """Return the database URL for psycopg."""
+    """Return the database URL in the form that psycopg accepts, including the password."""
     url = make_url(settings.database_url).set(drivername="postgresql")
     return url.render_as_string(hide_password=False)
 
@@ -284,9 +285,9 @@ def use_engine(settings: Settings) -> Iterator[Engine]:
 
 @contextmanager
 def share_engine(settings: Settings, *, connections: int) -> Iterator[None]:
-    """Let all threads share one engine, because connecting is slow.
+    """Share one engine with up to `connections` connections among all threads.
 
-    The engine has up to `connections` connections.
+    Opening a connection is slow.
     """
     with use_engine(replace(settings, database_pool_size=connections)) as engine:
         _shared_engines[settings] = engine
@@ -297,7 +298,7 @@ def share_engine(settings: Settings, *, connections: int) -> Iterator[None]:
 
 
 def open_autocommit_engine(settings: Settings) -> Engine:
-    """Open an engine without a pool for `web.database.connections`."""
+    """Open an engine without a pool for `web.database.autocommit_pool`."""
     # The statements of this engine find rows by key, so one plan is good for all values. Before a
     # large table is analyzed, Postgres would otherwise plan each execution, which takes longer than
     # the execution.

@@ -1,4 +1,4 @@
-"""Errors of the database, for views and jobs."""
+"""Exception classes of database errors, for views and jobs."""
 
 import sqlite3
 import sys

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.core.database.locks import AdvisoryLock
 from web.instance_files import make_private_file
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.database")
 #: Timeout in milliseconds for the first lock of a transaction, which cannot be part of a deadlock.
@@ -34,12 +34,12 @@ _FURTHER_LOCKS_TIMEOUT_MS = 800
 #: Each pause is longer than the previous one.
 _FIRST_PAUSE_SECONDS = 2.0
 _MAX_PAUSE_SECONDS = 10.0
-#: Seconds after which a migration fails if it cannot get its locks.
+#: Seconds after which a migration fails if it cannot acquire its locks.
 _BLOCKED_TIMEOUT_SECONDS = 600
 #: Age in seconds above which a transaction causes a warning.
 _LONG_TRANSACTION_SECONDS = 5
 _POLL_SECONDS = 0.5
-#: SQLSTATEs of transactions that did not get a lock: deadlock_detected, lock_not_available.
+#: SQLSTATEs of transactions that could not acquire a lock: deadlock_detected, lock_not_available.
 _LOCK_STATES = frozenset({"40P01", "55P03"})
 #: Pattern for statements that wait for all older transactions without blocking requests.
 _CONCURRENT_STATEMENT = re.compile(r"\bCONCURRENTLY\b")
@@ -62,21 +62,21 @@ class _LockTimeouts:
     """Lock timeouts for the statements of a Postgres connection."""
 
     def __init__(self, engine: Engine) -> None:
-        """Set lock timeouts on the connections of an engine, which are used one at a time."""
+        """Set lock timeouts on an engine's connections, which are used one at a time."""
         self._locks_since: float | None = None
-        event.listen(engine, "begin", self._start_transaction)
-        event.listen(engine, "before_cursor_execute", self._limit_statement)
+        event.listen(engine, "begin", self._reset_lock_start)
+        event.listen(engine, "before_cursor_execute", self._set_lock_timeout)
         event.listen(engine, "after_cursor_execute", self._record_statement)
 
-    def _start_transaction(self, _connection: Connection) -> None:
+    def _reset_lock_start(self, _connection: Connection) -> None:
         self._locks_since = None
 
-    def _limit_statement(
+    def _set_lock_timeout(
         self, connection: Connection, cursor: Any, statement: str, *_given: Any
     ) -> None:
         if not _READ_STATEMENT.match(statement):
             cursor.execute(
-                f"SET lock_timeout = {self._compute_milliseconds(connection, statement)}"
+                f"SET lock_timeout = {self._compute_lock_timeout_ms(connection, statement)}"
             )
 
     def _record_statement(
@@ -85,7 +85,7 @@ class _LockTimeouts:
         if self._locks_since is None and not _READ_STATEMENT.match(statement):
             self._locks_since = monotonic()
 
-    def _compute_milliseconds(self, connection: Connection, statement: str) -> int:
+    def _compute_lock_timeout_ms(self, connection: Connection, statement: str) -> int:
         if _CONCURRENT_STATEMENT.search(statement):
             return _BLOCKED_TIMEOUT_SECONDS * 1_000
         is_alone = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
@@ -98,7 +98,7 @@ class _LockTimeouts:
 def run_with_lock_retries(
     engine: Engine, work: Callable[[Connection], None], revision: Callable[[Connection], str | None]
 ) -> None:
-    """Run migrations on a connection, and retry until they get their locks.
+    """Run migrations on a connection, and retry until they acquire their locks.
 
     Committed migrations are kept. Raise MigrationBlockedError if no migration succeeds for ten
     minutes.
@@ -152,7 +152,10 @@ def _is_lock_timeout(error: DBAPIError) -> bool:
 
 
 def _describe_other_transactions(connection: Connection) -> list[str]:
-    """Return descriptions of the three oldest transactions with locks; on SQLite, none."""
+    """Return descriptions of the three oldest transactions with locks.
+
+    The list is empty on SQLite.
+    """
     if connection.dialect.name != "postgresql":
         return []
     return [_describe_transaction(row) for row in connection.execute(_OTHER_TRANSACTIONS_QUERY)]
@@ -185,14 +188,18 @@ def _warn_of_long_transactions(engine: Engine) -> None:
     ]
     if long:
         _log.warning(
-            "Long transactions were found; migrations may have to wait until they end.",
+            "Long-running transactions were found; migrations may have to wait for these "
+            "transactions.",
             extra={"event": "migration.long_transactions_found", "others": long},
         )
 
 
 @contextmanager
 def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    """Hold a lock that allows only one process to migrate at a time; other processes wait."""
+    """Hold a lock that allows only one process to migrate at a time.
+
+    Other processes wait.
+    """
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
         make_private_file(path)

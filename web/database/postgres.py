@@ -45,7 +45,7 @@ class ProbeTimeouts(NamedTuple):
 
     #: Time after which a running statement is checked with the probe.
     for_statement: float = 0.3
-    #: Timeout of the probe, which is tried twice.
+    #: Timeout of each probe attempt. The probe makes two attempts.
     for_probe: float = 0.35
 
 
@@ -55,7 +55,7 @@ class PostgresProbe:
     def __init__(self, probe_timeouts: ProbeTimeouts, *, may_cancel: bool) -> None:
         """Create a probe without a connection.
 
-        Set `may_cancel` if process ids come from Postgres itself and not from a pooler.
+        Set `may_cancel` if process IDs come from Postgres itself and not from a pooler.
         """
         self.patience = probe_timeouts
         self._may_cancel = may_cancel
@@ -69,13 +69,16 @@ class PostgresProbe:
         self._asked_at = float("-inf")
 
     def is_responding(self) -> bool:
-        """Return whether Postgres responds, within twice the time limit of the probe."""
+        """Return whether Postgres responds.
+
+        The check takes at most twice the time limit of the probe.
+        """
         began = monotonic()
         with self._asking:
             if self._asked_at < began:
                 # Probe twice, because this process itself may have been too busy at the first
                 # attempt.
-                is_there = self._send_question("SELECT 1") or self._send_question("SELECT 1")
+                is_there = self._run_probe_query("SELECT 1") or self._run_probe_query("SELECT 1")
                 self._asked_at = monotonic()
                 if not is_there and not self.is_known_unresponsive:
                     spawn(self._wait_until_responding)
@@ -83,7 +86,7 @@ class PostgresProbe:
         return not self.is_known_unresponsive
 
     def _wait_until_responding(self) -> None:
-        """Probe until Postgres responds, so that requests do not have to."""
+        """Probe until Postgres responds, so that requests do not need to probe."""
         while self.is_known_unresponsive:
             sleep(_PROBE_PAUSE_SECONDS)
             self.is_responding()
@@ -92,9 +95,9 @@ class PostgresProbe:
         """Cancel an abandoned statement on the server."""
         if self._may_cancel:
             with self._asking:
-                self._send_question("SELECT pg_cancel_backend(%s)", backend)
+                self._run_probe_query("SELECT pg_cancel_backend(%s)", backend)
 
-    def _send_question(self, question: str, *values: int) -> bool:
+    def _run_probe_query(self, question: str, *values: int) -> bool:
         if self._process != getpid():  # connections must not be shared with a parent process
             self._own, self._process = None, getpid()
         try:
@@ -166,7 +169,10 @@ class DeadlineConnection(Connection[Any]):
             return value
 
     def _wait_for_socket(self, state: Wait, seconds: float) -> None:
-        """Wait for the socket; raise HasWaited after the timeout."""
+        """Wait until the socket is ready.
+
+        Raise HasWaited after the timeout.
+        """
         if state is not Wait.R:
             wait_readwrite(self.fileno(), seconds)
             return
@@ -207,7 +213,7 @@ class DeadlineConnectionFactory:
             self._probe = PostgresProbe(patience, may_cancel=False)
 
     def attach_to_engine(self, engine: Engine) -> None:
-        """Use this factory for all further connections of an engine."""
+        """Use this factory for all new connections of an engine."""
         event.listen(engine, "do_connect", self._open_connection)
 
     def _open_connection(

@@ -1,8 +1,8 @@
 """Runs prepared statements with psycopg's low-level layers, without its cursors.
 
 A cursor takes as long as the rest of a frequent query (docs/evidence/performance.md). The
-statements run here are known in advance and run one after another. Of a cursor's work, they need
-only the conversions, which `psycopg.adapt` provides.
+statements that run here are known in advance, and run one after another. They only need to convert
+parameters and results as a cursor does, for which `psycopg.adapt` is sufficient.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from domain.core.database.statements import Row
 _MAX_STATEMENTS = 100
 
 
-class PreparedStatements:
+class PreparedStatementExecutor:
     """Executor that prepares statements with native placeholders ($1) at their first use."""
 
     def __init__(self, driver: Connection[Any]) -> None:

@@ -17,7 +17,7 @@ from models import SchemaSupport
 from web.database.engine import uses_transaction_pooler
 from web.database.migration_locks import hold_migration_lock, run_with_lock_retries
 from web.database.sessions import open_unlimited_engine, set_session_defaults
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.database")
 #: Release with the tables that the first migration creates. Only this release can upgrade older
@@ -27,7 +27,7 @@ MIGRATIONS_FOLDER = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
-    """Error for another release's schema, which this code can neither use nor upgrade."""
+    """Error for a schema of another release that this code can neither use nor upgrade."""
 
 
 class UnknownRevisionError(Exception):
@@ -35,7 +35,7 @@ class UnknownRevisionError(Exception):
 
 
 class SchemaState(Enum):
-    """State of the schema compared with this code."""
+    """Compatibility of the database's schema with this code."""
 
     OLDER = "older"
     RIGHT = "right"
@@ -48,9 +48,10 @@ class SchemaState(Enum):
 
 
 def migrate_to_newest(settings: Settings) -> None:
-    """Migrate the database to the newest schema; concurrent calls wait for the first call.
+    """Migrate the database to the newest schema.
 
-    A newer schema is not changed. Behind a transaction pooler, set the defaults of the role.
+    Concurrent calls wait for the first call. A newer schema is not changed. Behind a transaction
+    pooler, the defaults of the role are also set.
 
     Raise IncompatibleSchemaError if this code cannot use the schema. Raise SharedConnectionsError
     if the connection uses a transaction pooler.
@@ -64,8 +65,8 @@ def migrate_to_newest(settings: Settings) -> None:
             check_schema_compatible(shape, connection)
             if shape is SchemaState.NEWER:
                 _log.warning(
-                    "Database was migrated by a newer release (%s) to a schema that this release "
-                    "(%s) supports.",
+                    "Database was migrated by a newer release to revision %s. This release "
+                    "supports this schema, but its own newest revision is %s.",
                     _find_revision(connection),
                     get_newest_known_revision(),
                     extra={"event": "schema.newer"},
@@ -79,7 +80,7 @@ def migrate_to_newest(settings: Settings) -> None:
 
 
 def migrate_to_revision(settings: Settings, revision: str) -> None:
-    """Migrate the database to an earlier or later revision that this code knows.
+    """Migrate the database to an earlier or later revision that this code contains.
 
     Migrating to an earlier revision removes the data that later migrations added. Raise
     UnknownRevisionError for an unknown revision.
@@ -144,7 +145,10 @@ def get_schema_state(connection: Connection) -> SchemaState:
 
 
 def check_schema_compatible(shape: SchemaState, connection: Connection) -> None:
-    """Check that this code can use the schema. Raise IncompatibleSchemaError if it cannot."""
+    """Check that this code can use the schema.
+
+    Raise IncompatibleSchemaError for an incompatible schema.
+    """
     if shape is SchemaState.TOO_NEW:
         found, oldest = _find_revision(connection), _find_oldest_supported_revision(connection)
         raise IncompatibleSchemaError(
@@ -178,22 +182,25 @@ def _find_oldest_supported_revision(connection: Connection) -> str | None:
 
 @cache
 def _list_known_revisions() -> frozenset[str]:
-    """Return the revisions from migration file names; tests compare these with Alembic."""
+    """Return the revisions in the file names of migrations.
+
+    Tests compare these revisions with Alembic's revisions.
+    """
     files = (MIGRATIONS_FOLDER / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 
 
 def is_known_revision(revision: str) -> bool:
-    """Return whether this code knows a migration."""
+    """Return whether this code contains the migration with the given revision."""
     return revision in _list_known_revisions()
 
 
 def is_before_known_revisions(revision: str) -> bool:
-    """Return whether a migration is older than all migrations that this code knows."""
+    """Return whether a migration is older than all migrations in this code."""
     return revision < min(_list_known_revisions())
 
 
 @cache
 def get_newest_known_revision() -> str:
-    """Return the newest migration that this code knows."""
+    """Return the newest migration in this code."""
     return max(_list_known_revisions())

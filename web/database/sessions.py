@@ -19,10 +19,10 @@ from web.database.engine import (
     open_engine,
     uses_transaction_pooler,
 )
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Number of attempts to detect that two connections share a server process. While other clients use
-#: the pooler, an attempt may miss it.
+#: the pooler, an attempt may fail to detect this.
 _SHARING_ATTEMPTS = 10
 _BACKEND_QUERY = "SELECT pg_backend_pid()"
 _SESSION_DEFAULTS_QUERY = (
@@ -84,8 +84,8 @@ def find_pooler(settings: Settings) -> Pooler:
         connect_timeout=settings.database_connect_timeout_seconds,
     )
     with connect() as one:
-        # Poolers report their own process ids to clients.
-        if _get_backend(one) == one.info.backend_pid:
+        # Poolers report their own process IDs to clients.
+        if _get_backend_pid(one) == one.info.backend_pid:
             return Pooler.NONE
         with connect() as other:
             are_shared = any(_is_backend_shared(one, other) for _ in range(_SHARING_ATTEMPTS))
@@ -93,19 +93,19 @@ def find_pooler(settings: Settings) -> Pooler:
 
 
 def _is_backend_shared(one: Any, other: Any) -> bool:
-    """Return whether two connections use the same server process, or one of them switches."""
-    first = _get_backend(one)
+    """Return whether the pooler shares its server connections between two client connections."""
+    first = _get_backend_pid(one)
     with other.transaction():  # this keeps the server connection of `other`
-        return bool(_get_backend(other) == first or _get_backend(one) != first)
+        return bool(_get_backend_pid(other) == first or _get_backend_pid(one) != first)
 
 
-def _get_backend(connection: Any) -> Any:
+def _get_backend_pid(connection: Any) -> Any:
     row = connection.execute(_BACKEND_QUERY).fetchone()
     return row[0] if row else None
 
 
 def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
-    """Return a problem with the service's sessions and its remedy as a message, or None."""
+    """Return a message about a session problem and its remedy, or None if there is no problem."""
     if pooler is Pooler.OF_TRANSACTIONS and not uses_transaction_pooler(settings):
         return _UNDECLARED_POOLER_MESSAGE
     if pooler is Pooler.NONE and not uses_transaction_pooler(settings):
@@ -129,7 +129,10 @@ def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
 
 
 def set_session_defaults(connection: Connection, settings: Settings) -> None:
-    """Set the service's session defaults for its own role, which needs no privileges."""
+    """Set the defaults of the service's sessions for its own database role.
+
+    This requires no special privileges.
+    """
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
     changes = [

@@ -19,13 +19,13 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy.engine import make_url
 
-from domain.core.threads import ThreadExecutor
-from web.settings.reader import Settings
+from domain.core.thread_pools import ThreadExecutor
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
-#: Number of steps of SQLite's virtual machine between checks of the deadline, which take about a
-#: millisecond.
+#: Number of steps of SQLite's virtual machine between checks of the deadline. These steps take
+#: about a millisecond.
 _STEPS_BETWEEN_CHECKS = 20_000
 #: Pattern for statements that take the write lock outside of a transaction.
 _WRITE_STATEMENT = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
@@ -39,9 +39,10 @@ MAX_WAL_BYTES = 16 * 2**20
 #: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds for which the truncation of a log of `_LONG_WAL_BYTES` or more waits for readers, while
-#: writers wait. If a reader takes longer, the next run truncates the log. For shorter logs, the
-#: timeout falls with the square of their size, so that frequent readers rarely delay writers.
+#: Maximum time in seconds for which truncating a log of `_LONG_WAL_BYTES` or more waits for
+#: readers, while writers wait. If a reader takes longer, the next run truncates the log. For
+#: shorter logs, the timeout decreases with the square of the log size, so that frequent readers
+#: rarely delay writers.
 _READER_TIMEOUT_SECONDS = 0.25
 _LONG_WAL_BYTES = 8 * MAX_WAL_BYTES
 
@@ -76,7 +77,7 @@ class WriterQueue:
 
 
 class DeadlineSqliteConnection(sqlite3.Connection):
-    """A connection with a time limit for statements, which queues writes."""
+    """A connection with a time limit for statements and a queue for writes."""
 
     #: Time limit in seconds, or 0 for no limit.
     limit = 0.0
@@ -91,10 +92,13 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         #: Seconds that the current statement has taken.
         self.spent = 0.0
         self._seen_at = 0.0
-        self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
+        self.set_progress_handler(self._is_time_limit_exceeded, _STEPS_BETWEEN_CHECKS)
 
-    def run_measured(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Call SQLite and measure its time; statements that take the write lock are queued."""
+    def run_within_limit(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
+        """Call SQLite and measure the duration of the call.
+
+        Statements that take the write lock are queued.
+        """
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
         self._seen_at = monotonic()
@@ -124,7 +128,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
             finally:
                 sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {usual}").close()
 
-    def _is_time_over(self) -> bool:
+    def _is_time_limit_exceeded(self) -> bool:
         moment = monotonic()
         self.spent += moment - self._seen_at
         self._seen_at = moment
@@ -135,12 +139,12 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         return super().cursor(factory or DeadlineCursor)
 
     def commit(self) -> None:
-        """Commit the transaction."""
-        self.run_measured(super().commit)
+        """Commit the transaction, in another thread if the connection has an executor."""
+        self.run_within_limit(super().commit)
 
     def rollback(self) -> None:
-        """Roll the transaction back."""
-        self.run_measured(super().rollback)
+        """Roll the transaction back, in another thread if the connection has an executor."""
+        self.run_within_limit(super().rollback)
 
 
 class DeadlineCursor(sqlite3.Cursor):
@@ -149,28 +153,31 @@ class DeadlineCursor(sqlite3.Cursor):
     connection: DeadlineSqliteConnection
 
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
-        """Run a statement."""
+        """Run a statement within the connection's time limit, and return this cursor."""
         self.connection.spent = 0.0
-        self.connection.run_measured(partial(super().execute, sql, parameters), sql=sql)
+        self.connection.run_within_limit(partial(super().execute, sql, parameters), sql=sql)
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
-        """Run a statement for each row."""
+        """Run a statement for each row of parameters, and return this cursor.
+
+        The time limit applies to all rows together.
+        """
         self.connection.spent = 0.0
-        self.connection.run_measured(partial(super().executemany, sql, parameters), sql=sql)
+        self.connection.run_within_limit(partial(super().executemany, sql, parameters), sql=sql)
         return self
 
     def fetchone(self) -> Any:
-        """Return the next row."""
-        return self.connection.run_measured(super().fetchone)
+        """Return the next row, or None if no row is left."""
+        return self.connection.run_within_limit(super().fetchone)
 
     def fetchmany(self, size: int | None = None) -> list[Any]:
-        """Return the next rows."""
-        return self.connection.run_measured(partial(super().fetchmany, size or self.arraysize))
+        """Return up to `size` rows, or `arraysize` rows by default."""
+        return self.connection.run_within_limit(partial(super().fetchmany, size or self.arraysize))
 
     def fetchall(self) -> list[Any]:
         """Return the remaining rows."""
-        return self.connection.run_measured(super().fetchall)
+        return self.connection.run_within_limit(super().fetchall)
 
 
 def start_wal_truncation(settings: Settings) -> None:
@@ -188,14 +195,14 @@ def _truncate_regularly(file: Path) -> None:
             truncate_wal(file)
         except sqlite3.Error as error:  # the disk is full or the database is locked
             _log.warning(
-                "SQLite write-ahead log was not truncated; the worker retries.",
+                "SQLite write-ahead log was not truncated; the worker will retry.",
                 extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},
             )
         sleep(_TRUNCATION_INTERVAL_SECONDS)
 
 
 def truncate_wal(file: Path) -> bool:
-    """Truncate the log if it is too long, and return whether it was truncated."""
+    """Truncate the write-ahead log if it is too long, and return whether it was truncated."""
     size = get_wal_bytes(file)
     if size <= MAX_WAL_BYTES:
         return False
@@ -215,7 +222,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 
 def get_wal_bytes(file: Path) -> int:
-    """Return the size of the log in bytes."""
+    """Return the size of a database's write-ahead log in bytes, or 0 if there is no log."""
     with suppress(FileNotFoundError):
         return file.with_name(f"{file.name}-wal").stat().st_size
     return 0

@@ -1,4 +1,7 @@
-"""Checks whether the database accepts writes. A full disk, lock or standby prevents them."""
+"""Checks whether the database accepts writes.
+
+A full disk, a lock or a standby server prevents writes.
+"""
 
 from datetime import datetime
 from time import monotonic
@@ -7,7 +10,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from models import JobTurn
 from web.database.sqlite import DeadlineSqliteConnection
 
@@ -37,7 +40,7 @@ class WriteProbe:
         self._write_problem: str | None = None
 
     def find_problem(self, engine: Engine, *, now: datetime) -> str | None:
-        """Return a short description of why writes fail, or None."""
+        """Return a short reason why the database rejects writes, or None if it accepts writes."""
         if monotonic() - self._asked_at > _CACHE_SECONDS:
             self._write_problem = self._write_row(engine, now)
             self._asked_at = monotonic()
@@ -69,7 +72,9 @@ def _write_with_timeout(connection: Connection, now: datetime) -> None:
 
 def _write_row(connection: Connection, now: datetime) -> None:
     with Session(connection) as session, session.begin():
-        statement = insert_into(JobTurn, session=session).values(name=_ROW_NAME, taken_at=now)
+        statement = build_session_insert(JobTurn, session=session).values(
+            name=_ROW_NAME, taken_at=now
+        )
         session.execute(
             statement.on_conflict_do_update(
                 index_elements=[JobTurn.name], set_={"taken_at": statement.excluded.taken_at}

@@ -13,13 +13,13 @@ from pathlib import Path
 from flask import Flask, Response, request
 from werkzeug.security import safe_join
 
-from domain.core.threads import parsing_pool
+from domain.core.thread_pools import parsing_pool
 from web.http.endpoints import STATIC_ENDPOINT
 
 #: Minimum size of compressed responses in bytes. Compressing smaller responses saves no packets.
 _MIN_BYTES = 1024
-#: Maximum size in bytes of pages that are compressed without a separate thread, which takes about
-#: two milliseconds.
+#: Maximum size in bytes of pages that are compressed without a separate thread. The compression
+#: then takes at most about two milliseconds.
 _MAX_INLINE_BYTES = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
 _TEXT_MEDIA_TYPES = frozenset(
@@ -54,9 +54,10 @@ def _accepts_gzip() -> bool:
 
 
 def _is_same_site_request() -> bool:
-    """Return whether the request came from this site or its user, as browsers report under TLS.
+    """Return whether this site or its user caused the request, according to the browser.
 
-    Always return True over plain http, where the content is not secret anyway.
+    Browsers report this only under TLS. Always return True over plain http, where the content is
+    not secret anyway.
     """
     return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _SAME_SITE_VALUES
 
@@ -79,7 +80,8 @@ def _send_static_file(app: Flask, filename: str) -> Response:
     response = Response(packed, headers=plain.headers)
     response.headers["Content-Encoding"] = "gzip"
     response.content_length = len(packed)
-    # The compressed and the plain file have the same content, so a browser with either gets a 304.
+    # The compressed and the plain file have the same content, so a browser with either file
+    # receives a 304.
     response.set_etag(plain.get_etag()[0] or "", weak=True)
     return response
 

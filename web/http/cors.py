@@ -27,7 +27,10 @@ _PRIVATE_NETWORK_KEY = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 
 @dataclass(frozen=True, kw_only=True)
 class CorsPolicy:
-    """Permissions of scripts from any origin, which can always read responses, including errors."""
+    """Permissions for scripts from any origin.
+
+    Scripts can always read responses, including errors.
+    """
 
     #: Methods that preflight responses allow.
     methods: tuple[str, ...] = ()

@@ -32,9 +32,9 @@ STATIC_ENDPOINT = "static"
 
 
 class ErrorFormat(Enum):
-    """Error format of an endpoint."""
+    """Format of an endpoint's error responses."""
 
-    #: HTML page, or the format MESSAGE at URLs that end with `.json`.
+    #: HTML page, or the MESSAGE format at URLs that end with `.json`.
     PAGE = "page"
     #: JSON object of the form `{"message": …}`.
     MESSAGE = "message"
@@ -57,7 +57,7 @@ _INTERFACE_PREFIXES = {
 }
 
 
-class Refinement(TypedDict, total=False):
+class ViewProperties(TypedDict, total=False):
     """Properties of a view that differ from its blueprint."""
 
     errors: ErrorFormat
@@ -72,7 +72,7 @@ class Refinement(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Properties of an endpoint."""
+    """Properties of an endpoint, such as its callers, error format and CORS policy."""
 
     #: Description of the permitted callers.
     access: str
@@ -94,7 +94,8 @@ class Endpoint:
     #: `True` if a heavy process handles the request (web/server/heavy_requests.py). None if the
     #: size of the body decides.
     is_heavy: bool | None = None
-    #: True if the page has a mark. Requests for the mark are not heavy, even if the page is.
+    #: `True` if the page has a mark (web/pages/live_pages.py). Requests for the mark are not heavy,
+    #: even if the page is.
     has_mark: bool = False
 
 
@@ -105,9 +106,9 @@ class AccessDecorator:
     access: str
     #: Function that wraps the view in a check, or None if anyone may call the view.
     guard: Guard | None = None
-    refinement: Refinement = field(default_factory=Refinement)
+    refinement: ViewProperties = field(default_factory=ViewProperties)
 
-    def with_changes(self, **refinement: Unpack[Refinement]) -> Self:
+    def with_changes(self, **refinement: Unpack[ViewProperties]) -> Self:
         """Return a copy of this decorator for a view that differs from its blueprint."""
         return replace(self, refinement={**self.refinement, **refinement})
 
@@ -155,7 +156,10 @@ class PageBlueprint(Blueprint):
 
 
 class NamespaceBlueprint(PageBlueprint):
-    """Blueprint of web pages for both projects and groups, which views receive as `holder`."""
+    """Blueprint of web pages for both projects and groups.
+
+    Views receive the project or group as `holder`.
+    """
 
     def __init__(self, name: str, import_name: str, *, below: str) -> None:
         """Store Flask's arguments, and the part of the URL after the project or group."""
@@ -163,12 +167,15 @@ class NamespaceBlueprint(PageBlueprint):
         self._below = below
 
     def add_url_rule(self, rule: str, *args: Any, **options: Any) -> None:
-        """Register a view at two URLs; `url_for` selects a URL by `holder.url_values`."""
+        """Register a view at a project URL and a group URL.
+
+        `url_for` selects one of the URLs by `holder.url_values`.
+        """
         for place in ("/<names:project_path>", "/groups/<names:group_path>"):
             super().add_url_rule(f"{place}/-/{self._below}{rule}", *args, **options)
 
 
-class MachineBlueprint(Blueprint):
+class ApiClientBlueprint(Blueprint):
     """Blueprint of views for non-browser clients, which neither read nor write cookies."""
 
     def __init__(
@@ -228,8 +235,10 @@ def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpo
         raise TypeError(message)
     # Nested blueprints are of the same kind as their outer blueprint.
     blueprint = app.blueprints.get(name.partition(".")[0])
-    if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
-        message = f"{name} must be in a PageBlueprint or a MachineBlueprint (web/http/endpoints.py)"
+    if not isinstance(blueprint, PageBlueprint | ApiClientBlueprint):
+        message = (
+            f"{name} must be in a PageBlueprint or a ApiClientBlueprint (web/http/endpoints.py)"
+        )
         raise TypeError(message)
     return blueprint.describe_endpoint(mark)
 
@@ -249,7 +258,7 @@ def _collect_prefixes(
 
 
 def get_endpoints(app: Flask) -> Endpoints:
-    """Return the endpoints of an application."""
+    """Return the properties of all endpoints that `collect_endpoints` stored in the application."""
     found: Endpoints = app.extensions[_EXTENSION_KEY]
     return found
 
@@ -272,20 +281,23 @@ def is_heavy_request() -> bool:
     if endpoint is None:
         return False
     if endpoint.is_heavy is not None:
-        return endpoint.is_heavy and not (endpoint.has_mark and is_mark_request())
+        return endpoint.is_heavy and not (endpoint.has_mark and is_page_digest_request())
     length = asked.environ.get("CONTENT_LENGTH")
     if length:
         return int(length) > _LARGE_BODY_BYTES
     return "HTTP_TRANSFER_ENCODING" in asked.environ
 
 
-def is_mark_request() -> bool:
-    """Return whether a script requests only the mark of the page."""
+def is_page_digest_request() -> bool:
+    """Return whether a script requests only the digest of a page, and not the page itself."""
     return request_ctx.request.args.get("_part") == "mark"
 
 
 def get_error_format() -> ErrorFormat:
-    """Return the error format of this request."""
+    """Return the error format of the response to this request.
+
+    If the URL of a page ends with `.json`, errors are returned as JSON.
+    """
     endpoint = find_endpoint()
     found = endpoint.errors if endpoint else _find_format_by_prefix(request.path)
     asks_for_json = found is ErrorFormat.PAGE and request.path.endswith(".json")
@@ -304,7 +316,7 @@ def _find_format_by_prefix(path: str) -> ErrorFormat:
 
 
 def list_page_blueprints(app: Flask) -> tuple[str, ...]:
-    """Return the names of page blueprints, which include their nested blueprints."""
+    """Return the names of all page blueprints in the application, including nested blueprints."""
     found = app.blueprints.items()
     return tuple(name for name, blueprint in found if isinstance(blueprint, PageBlueprint))
 
@@ -317,7 +329,7 @@ def collect_cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
     of_blueprints = {
         f"{re.escape(blueprint.url_prefix or '')}/.*": blueprint.cross_origin
         for blueprint in app.blueprints.values()
-        if isinstance(blueprint, MachineBlueprint) and blueprint.cross_origin
+        if isinstance(blueprint, ApiClientBlueprint) and blueprint.cross_origin
     }
     of_views = {
         _get_fixed_url(rule): mark.refinement["cross_origin"]

@@ -9,8 +9,8 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from web.http.error_texts import ERROR_PAGE_TEXTS, INVALID_QUERY_TEXTS
 from web.http.json_responses import build_json_response
-from web.http.public_urls import add_base_path, find_list_above
-from web.http.routes import list_existing_methods
+from web.http.public_urls import add_base_path, find_parent_list_link
+from web.http.url_converters import list_existing_methods
 from web.services import get_settings
 
 _REGISTRY_CODES = {
@@ -42,12 +42,12 @@ def render_registry_error(
     return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 
 
-def render_event_error(
+def render_pagerduty_error(
     status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
 ) -> Response:
     """Render an error in the format of PagerDuty's Events API v2.
 
-    Its clients understand 400, 429 and 5xx.
+    Clients of that API handle only the statuses 400, 429 and 5xx.
     """
     said = sentence or HTTP_STATUS_CODES.get(status, "Error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -65,7 +65,7 @@ _EVENT_STATUSES = frozenset({405, 408, 413})
 
 def render_json_error(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
     """Return an error as JSON, with straight quotes in its messages."""
-    response = build_json_response(_to_plain_value(body), status)
+    response = build_json_response(_convert_to_plain_value(body), status)
     response.headers.update(headers)
     return response
 
@@ -74,7 +74,7 @@ def render_json_error(body: Mapping[str, Any], status: int, headers: Mapping[str
 _STRAIGHT_QUOTES = str.maketrans({"“": '"', "”": '"'})
 
 
-def _to_plain_value(value: Any) -> Any:
+def _convert_to_plain_value(value: Any) -> Any:
     """Return a value that orjson can encode, with U+FFFD in place of lone surrogates."""
     if isinstance(value, str):
         return (
@@ -83,9 +83,9 @@ def _to_plain_value(value: Any) -> Any:
             .translate(_STRAIGHT_QUOTES)
         )
     if isinstance(value, Mapping):
-        return {str(name): _to_plain_value(each) for name, each in value.items()}
+        return {str(name): _convert_to_plain_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_plain_value(each) for each in value]
+        return [_convert_to_plain_value(each) for each in value]
     return value
 
 
@@ -111,7 +111,9 @@ def render_error_page(
         message=sentence,
         advice=advice,
         # Only users who can see the project can open the list that the link points to.
-        above=find_list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
+        above=find_parent_list_link()
+        if status == HTTPStatus.NOT_FOUND and g.get("project")
+        else None,
         plain_list=add_base_path(request.path) if words is INVALID_QUERY_TEXTS else None,
         request_id=g.get("request_id", ""),
     )
@@ -125,7 +127,7 @@ ERROR_HELP_PATH = "/help/errors"
 
 
 def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error with a link to its explanation and the id of this request.
+    """Return an error with a link to its explanation and the ID of this request.
 
     `error_uri` is defined in RFC 6749 section 5.2.
     """
@@ -133,7 +135,7 @@ def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "error_uri": address, "request_id": g.get("request_id", "")}
 
 
-def find_advice(status: int) -> str | None:
+def find_error_advice(status: int) -> str | None:
     """Return advice if a request should be a POST, or if its URL has a trailing slash."""
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not list_existing_methods(["POST"], path=bare):

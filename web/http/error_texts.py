@@ -1,4 +1,4 @@
-"""Titles and advice of error pages."""
+"""Titles and advice for error pages."""
 
 #: Title and advice by status.
 ERROR_PAGE_TEXTS = {

@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
 from werkzeug.http import HTTP_STATUS_CODES
 
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.incoming_alert import (
     InvalidEventError,
     MissingAttributesError,
     NoValidItemError,
@@ -26,10 +26,10 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.receiving.receivers import (
     BodyTooLargeError,
-    BusyError,
     DisabledReceiverError,
     NotJsonError,
-    OverLimitError,
+    RateLimitExceededError,
+    RetryableRateLimitError,
     WrongKeyError,
 )
 from domain.core.errors import (
@@ -55,35 +55,35 @@ from domain.git.errors import (
     UnsupportedGitEncodingError,
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalTokenError
-from domain.oauth.presented_tokens.bearer import (
+from domain.oauth.token_authentication.bearer import (
     InsufficientScopeError,
     InvalidTokenError,
-    TokenRejection,
+    TokenRejectionReason,
 )
 from domain.projects.paths import MovedError
 from domain.registry.access import InvalidRegistryCredentialsError
-from domain.registry.client import RegistryRejectedError, RegistryUnavailableError
+from domain.registry.client import RegistryRequestError, RegistryUnavailableError
 from domain.registry.notifications import MissingNotificationSecretError
 from web.http.endpoints import ErrorFormat, get_error_format
 from web.http.error_formats import (
     add_explanation,
-    find_advice,
+    find_error_advice,
     render_error_page,
-    render_event_error,
     render_json_error,
+    render_pagerduty_error,
     render_plain_text_error,
     render_registry_error,
 )
 from web.http.error_texts import EXPIRED_FORM_TEXTS, INVALID_QUERY_TEXTS
 from web.http.public_urls import add_base_path
-from web.http.routes import (
+from web.http.transactions import roll_back_session
+from web.http.url_converters import (
     decode_reference,
-    find_page_above,
+    find_parent_page_path,
     is_delivery_to_wrong_receiver_url,
-    is_read_of_receiver,
+    is_receiver_read_request,
     list_existing_methods,
 )
-from web.http.transactions import roll_back_session
 from web.services import get_settings
 
 _log = logging.getLogger("gatebell.error")
@@ -100,15 +100,15 @@ ERROR_STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidRegistryCredentialsError, 401),
     (MissingNotificationSecretError, 401),
     (RegistryUnavailableError, 503),
-    (RegistryRejectedError, 502),
+    (RegistryRequestError, 502),
     (DisabledReceiverError, 403),
     (NotJsonError, 415),
     (UnreadableBodyError, 400),
     (InvalidEventError, 400),
     (MissingAttributesError, 422),
     (NoValidItemError, 422),
-    (BusyError, 503),
-    (OverLimitError, 429),
+    (RetryableRateLimitError, 503),
+    (RateLimitExceededError, 429),
     (TooManyAttemptsError, 429),
     (CredentialsNeededError, 401),
     (GitBodyTooLargeError, 413),
@@ -187,10 +187,10 @@ def register_error_handlers(app: Flask) -> None:
 
 def _handle_known_error(error: Exception) -> Response:
     roll_back_session()
-    headers = _build_headers(error)
+    headers = _build_error_headers(error)
     if isinstance(error, InvalidTokenError | InsufficientScopeError):
         return _render_bearer_error(error, headers)
-    if isinstance(error, NotFoundError) and is_read_of_receiver():
+    if isinstance(error, NotFoundError) and is_receiver_read_request():
         # An HTML page would repeat the URL in its links, and the URL may contain a key.
         message = _format_message(405, "Send alerts with POST.")
         return render_json_error({"message": message}, 405, {"Allow": "POST"})
@@ -224,10 +224,11 @@ def _handle_moved_error(error: MovedError) -> Response:
 
 
 def _find_moved_response(error: MovedError) -> Response | None:
-    """Return the response for a request to a previous path, or None if the URL has no such path.
+    """Return the response for a previous path in the URL, or None if there is no such path.
 
-    Web pages redirect. A form that was open during a transfer is sent again (RFC 9110 section
-    15.4.8). Browsers cache neither redirect, because the previous path may be reused.
+    Web pages redirect to the current path. A browser sends a form to the current path again if the
+    form was open during a transfer (RFC 9110 section 15.4.8). Browsers do not cache the redirects,
+    because the previous path may be reused.
     """
     name = next(
         (key for key, value in (request.view_args or {}).items() if _is_former_path(value, error)),
@@ -260,7 +261,7 @@ def _build_moved_url(name: str, reference: str) -> str:
     return f"{url}?{query}" if query else url
 
 
-def _build_headers(error: Exception) -> dict[str, str]:
+def _build_error_headers(error: Exception) -> dict[str, str]:
     if isinstance(error, TooManyAttemptsError | OverloadedError | RegistryUnavailableError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, InvalidTokenError | InsufficientScopeError):
@@ -273,12 +274,12 @@ def _build_challenge(error: InvalidTokenError | InsufficientScopeError) -> str:
     realm = 'Bearer realm="Gatebell"'
     if (
         get_error_format() is ErrorFormat.API
-    ):  # URL of the metadata for getting a token (RFC 9728 section 5.1)
+    ):  # URL of the metadata for obtaining a token (RFC 9728 section 5.1)
         description = f"{get_settings().base_url}/.well-known/oauth-protected-resource/api/v4"
         realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
         code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'
-    elif error.refusal is TokenRejection.MISSING:
+    elif error.refusal is TokenRejectionReason.MISSING:
         return realm
     else:
         code, more = "invalid_token", ""
@@ -286,7 +287,7 @@ def _build_challenge(error: InvalidTokenError | InsufficientScopeError) -> str:
 
 
 def _collect_details(error: Exception) -> dict[str, Any]:
-    """Return the machine-readable details of an error."""
+    """Return additional fields for the body of an error, such as `errors` or `missing`."""
     if isinstance(error, InvalidParametersError | InvalidQueryError):
         return {"errors": [{"field": name, "message": why} for name, why in error.problems]}
     if isinstance(error, InvalidError) and error.field and _is_api_parameter_error(error):
@@ -314,15 +315,24 @@ def _is_api_parameter_error(error: Exception) -> bool:
 
 
 def build_error_response(error: DomainError) -> Response:
-    """Return the response for an error, for views that commit instead of raising it."""
+    """Return the response for an error.
+
+    A view that must commit the transaction returns this response instead of raising the error.
+    """
     return _render_error(
-        get_error_status(error), str(error), _build_headers(error), extra=_collect_details(error)
+        get_error_status(error),
+        str(error),
+        _build_error_headers(error),
+        extra=_collect_details(error),
     )
 
 
 def build_bearer_error_response(error: InvalidTokenError) -> Response:
-    """Return the response for a rejected token, for views that commit instead of raising it."""
-    return _render_bearer_error(error, _build_headers(error))
+    """Return the response for a rejected token.
+
+    A view that must commit the transaction returns this response instead of raising the error.
+    """
+    return _render_bearer_error(error, _build_error_headers(error))
 
 
 def _render_bearer_error(
@@ -334,7 +344,7 @@ def _render_bearer_error(
         return render_json_error(
             _add_oauth_explanation({**refusal, "scope": " ".join(error.accepted)}), 403, headers
         )
-    is_untold = error.refusal in {TokenRejection.MISSING, TokenRejection.UNKNOWN}
+    is_untold = error.refusal in {TokenRejectionReason.MISSING, TokenRejectionReason.UNKNOWN}
     if is_untold and get_error_format() is ErrorFormat.API:
         return render_json_error({"message": "401 Unauthorized"}, 401, headers)
     body = _add_oauth_explanation({"error": "invalid_token", "error_description": str(error)})
@@ -359,7 +369,7 @@ def _handle_malformed_request(error: ParseException) -> Response:
 
 def _handle_http_exception(error: HTTPException) -> Response:
     roll_back_session()
-    error = _correct_error(error)
+    error = _adjust_error_to_url(error)
     status = error.code or 500
     if status == HTTPStatus.SERVICE_UNAVAILABLE:  # deadline exceeded; the log shows where
         _log.error("Request timed out.", exc_info=error, extra={"event": "request.timed_out"})
@@ -370,7 +380,7 @@ def _handle_http_exception(error: HTTPException) -> Response:
         kept["Connection"] = "close"
     is_page = get_error_format() is ErrorFormat.PAGE
     # A user reopened the URL of a rejected form, for example from the address bar.
-    if is_page and status == HTTPStatus.METHOD_NOT_ALLOWED and (above := find_page_above()):
+    if is_page and status == HTTPStatus.METHOD_NOT_ALLOWED and (above := find_parent_page_path()):
         return make_response(redirect(add_base_path(above), HTTPStatus.SEE_OTHER))
     if is_page and isinstance(error, CSRFError):
         return render_error_page(status, None, kept, words=EXPIRED_FORM_TEXTS)
@@ -378,10 +388,10 @@ def _handle_http_exception(error: HTTPException) -> Response:
     return _render_error(status, text, kept)
 
 
-def _correct_error(error: HTTPException) -> HTTPException:
-    """Return the correct error for this URL.
+def _adjust_error_to_url(error: HTTPException) -> HTTPException:
+    """Return the error that applies to this URL.
 
-    Werkzeug also matches rules that do not apply to the URL.
+    Werkzeug's error may be wrong, because Werkzeug also matches rules that do not apply to the URL.
     """
     if not isinstance(error, MethodNotAllowed | NotFound):
         return error
@@ -450,7 +460,7 @@ def _render_error(
     if said is ErrorFormat.PAGE:
         return render_error_page(status, sentence, headers)
     if said is ErrorFormat.EVENTS:
-        return render_event_error(status, sentence, headers, extra or {})
+        return render_pagerduty_error(status, sentence, headers, extra or {})
     if (render := _RENDERERS.get(said)) is not None:
         return render(status, sentence, headers)
     body = {"message": _format_message(status, sentence), **(extra or {})}
@@ -459,7 +469,7 @@ def _render_error(
 
 def _render_oauth_error(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
     code = _OAUTH_CODES.get(status, "server_error")
-    text = sentence or find_advice(status) or HTTP_STATUS_CODES.get(status, "Error")
+    text = sentence or find_error_advice(status) or HTTP_STATUS_CODES.get(status, "Error")
     body = add_explanation({"error": code, "error_description": text})
     return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 

@@ -19,8 +19,8 @@ def get_client_address() -> str:
     return get_client_network(request.remote_addr or "")
 
 
-def get_limited_caller() -> str:
-    """Return the user in `g.limited_user_id`, which access checks set, or the IP address."""
+def get_rate_limit_key() -> str:
+    """Return `g.limited_user_id`, which access checks set, or the client's IP address."""
     user_id = g.get("limited_user_id")
     return get_client_address() if user_id is None else f"user-{user_id}"
 
@@ -28,7 +28,7 @@ def get_limited_caller() -> str:
 login_manager = LoginManager()
 csrf = CSRFProtect()
 #: Rate limiter. `web/access/rate_limits.py` defines the limits.
-limiter = Limiter(get_limited_caller)
+limiter = Limiter(get_rate_limit_key)
 
 
 def check_form_token() -> None:

@@ -1,4 +1,4 @@
-"""Flask application without support for coroutines, which can relay heavy requests."""
+"""Flask application that does not support coroutines, and can relay heavy requests."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -11,8 +11,8 @@ from werkzeug.datastructures import HeaderSet
 from werkzeug.routing import MapAdapter
 
 from web.http.endpoints import START_TIME_KEY, is_heavy_request
-from web.http.request_log import begin_log_line
-from web.http.routes import list_existing_methods
+from web.http.request_log import store_request_start
+from web.http.url_converters import list_existing_methods
 
 
 class SynchronousFlask(Flask):
@@ -39,7 +39,7 @@ class SynchronousFlask(Flask):
         try:
             response: Response = self.relay(environ)
         except Exception as error:  # noqa: BLE001 - as in Flask, every error gets a response
-            begin_log_line()
+            store_request_start()
             return self.finalize_request(self.handle_user_exception(error))
         return response
 

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 _BODILESS_STATUSES = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
-class _WholeResponse(Response):
+class _SingleChunkResponse(Response):
     """Response with a body that is one bytes object."""
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Send the response without Werkzeug's checks, which take longer than building it."""
+        """Send the response without Werkzeug's checks.
+
+        The checks take longer than building the response.
+        """
         if environ["REQUEST_METHOD"] == "HEAD" or self.status_code in _BODILESS_STATUSES:
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
@@ -29,9 +32,9 @@ class _WholeResponse(Response):
 
 def build_json_response(value: Any, status: int = 200) -> Response:
     """Return a response with a value as JSON."""
-    return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")
+    return _SingleChunkResponse(orjson.dumps(value), status=status, content_type="application/json")
 
 
 def build_serialized_response(content: bytes, status: int = 200) -> Response:
     """Return a response with content that is already JSON."""
-    return _WholeResponse(content, status=status, content_type="application/json")
+    return _SingleChunkResponse(content, status=status, content_type="application/json")

@@ -10,22 +10,22 @@ from flask import Flask
 from flask.typing import ResponseReturnValue
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from web.access.rate_limits import start_limiter, store_visitor_for_limit
+from web.access.rate_limits import start_limiter, store_rate_limited_user
 from web.http.compression import compress_page
 from web.http.cors import start_cors
 from web.http.endpoints import collect_cross_origin_policies, list_page_blueprints
 from web.http.extensions import check_form_token, csrf, start_login_manager
 from web.http.public_urls import PathMiddleware
-from web.http.request_log import begin_log_line, build_log_hook
+from web.http.request_log import build_log_hook, store_request_start
 from web.http.security_headers import add_security_headers
 from web.http.transactions import commit_session
-from web.pages.double_taps import store_change_time
+from web.pages.double_submit_protection import store_change_time
 from web.releases.requested_release import check_release_header
 from web.server.request_body import discard_unread_body
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
-def register_lifecycle(
+def register_middleware_and_hooks(
     app: Flask, settings: Settings, *, lead_to_setup: Callable[[], ResponseReturnValue | None]
 ) -> None:
     """Register middleware and hooks, after the blueprints have been registered.
@@ -42,7 +42,7 @@ def register_lifecycle(
         )
 
     # These hooks run before the view, for all requests.
-    app.before_request(begin_log_line)
+    app.before_request(store_request_start)
     csrf.init_app(app)  # Its hook checks nothing, because WTF_CSRF_CHECK_DEFAULT is off.
     app.before_request(check_release_header)
 
@@ -59,7 +59,7 @@ def register_lifecycle(
         # These hooks run before the view of a web page, around the blueprint's own hooks.
         before = app.before_request_funcs.setdefault(name, [])
         before[:] = [
-            store_visitor_for_limit,
+            store_rate_limited_user,
             check_page_limits,
             check_form_token,
             *before,

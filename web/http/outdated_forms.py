@@ -19,7 +19,7 @@ OUTDATED_FORM_MESSAGE = (
 
 
 def redirect_to_form_page() -> ResponseReturnValue:
-    """Redirect to the page of the form, with a notice."""
+    """Redirect to the page of the form, and show a notice that the form is outdated."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(request.full_path.rstrip("?"), code=303)
 
@@ -35,14 +35,14 @@ def redirect_outdated_form(
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def checked_view(*args: Any, **kwargs: Any) -> Any:
             try:
                 csrf.protect()
             except CSRFError:
                 return find_question()
             return view(*args, **kwargs)
 
-        csrf.exempt(checked)
-        return cast("View", checked)
+        csrf.exempt(checked_view)
+        return cast("View", checked_view)
 
     return decorate

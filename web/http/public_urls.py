@@ -2,7 +2,7 @@
 
 Host, scheme and base path come only from BASE_URL. A proxy can either strip or keep the base path.
 Both work because no top-level group can have the name of the base path's first segment
-(`web/policies/names.py`).
+(`web/policies/reserved_names.py`).
 """
 
 from contextlib import suppress
@@ -13,7 +13,7 @@ from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
-from web.http.routes import API_PREFIX, restore_encoded_slashes
+from web.http.url_converters import API_PREFIX, restore_encoded_slashes
 from web.services import get_settings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_base_path(path: str) -> str:
 _RECEIVER_PATH = "/alerts/notify"
 
 
-def get_current_path() -> str:
+def get_current_path_and_query() -> str:
     """Return the path and the query of this request as the browser sent them.
 
     For receiver URLs, the query is omitted.
@@ -50,15 +50,15 @@ def get_current_path() -> str:
     return path.partition("?")[0] if _RECEIVER_PATH in request.path.lower() else path
 
 
-def page_url() -> str | None:
+def find_page_url() -> str | None:
     """Return the URL of this page, or None if the page is only a response to a form."""
     rule = request.url_rule
-    return get_current_path() if rule and "GET" in (rule.methods or ()) else None
+    return get_current_path_and_query() if rule and "GET" in (rule.methods or ()) else None
 
 
-def find_nearest_page() -> str:
+def find_nearest_page_url() -> str:
     """Return the URL of this page, or the URL of the nearest page above it."""
-    if here := page_url():
+    if here := find_page_url():
         return here
     adapter, path = current_app.create_url_adapter(request), request.path
     while adapter is not None and (path := path.rpartition("/")[0]):
@@ -69,7 +69,7 @@ def find_nearest_page() -> str:
     return add_base_path("/")
 
 
-def find_list_above() -> tuple[str, str] | None:
+def find_parent_list_link() -> tuple[str, str] | None:
     """Return the URL and the name of the list that would contain a missing page, or None."""
     adapter, path = current_app.create_url_adapter(request), request.path
     while adapter is not None and (path := path.rpartition("/")[0]):
@@ -84,7 +84,7 @@ class PathMiddleware:
     """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path and corrects PATH_INFO."""
 
     def __init__(self, app: "WSGIApplication", base_url: str) -> None:
-        """Wrap an application."""
+        """Wrap an application, and parse the base URL."""
         parts = urlsplit(base_url)
         self._app = app
         self._scheme, self._host, self._path = parts.scheme, parts.netloc, get_base_path(base_url)

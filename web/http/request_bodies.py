@@ -10,9 +10,9 @@ from io import BytesIO
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
-from domain.alerts.reading.incoming import UnreadableBodyError
+from domain.alerts.parsing.incoming_alert import UnreadableBodyError
 from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
-from domain.core import threads
+from domain.core import thread_pools
 from domain.core.errors import DomainError
 
 #: Magic bytes of gzip (RFC 1952 section 2.3.1).
@@ -43,10 +43,7 @@ def _build_too_large_error(limit: int) -> BodyTooLargeError:
 
 
 def check_declared_length(limit: int) -> None:
-    """Check that Content-Length is below the limit.
-
-    Raise BodyTooLargeError if not.
-    """
+    """Raise BodyTooLargeError if Content-Length is not below the limit."""
     if (request.content_length or 0) >= limit:
         raise _build_too_large_error(limit)
 
@@ -74,14 +71,14 @@ def read_limited_body(limit: int) -> ReceivedBody:
         return ReceivedBody(content=body)
     try:
         return ReceivedBody(
-            content=threads.parsing_pool.run_task(_decompress_body, body, encoding, limit)
+            content=thread_pools.parsing_pool.run_task(_decompress_body, body, encoding, limit)
         )
     except (NotJsonError, UnreadableBodyError) as error:
         return ReceivedBody(content=body, flaw=error)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BodyBeginning:
+class BodyPrefix:
     """The beginning of a body, and the number of bytes that were read."""
 
     content: bytes
@@ -90,7 +87,7 @@ class BodyBeginning:
     has_more: bool
 
 
-def read_body_beginning(kept: int, maximum: int) -> BodyBeginning:
+def read_body_prefix(kept: int, maximum: int) -> BodyPrefix:
     """Read up to `maximum` bytes of a body, and return the first `kept` bytes.
 
     If the body ends early, return the received part. Bodies are not decompressed.
@@ -103,7 +100,7 @@ def read_body_beginning(kept: int, maximum: int) -> BodyBeginning:
             content += piece[: kept - len(content)]
             size += len(piece)
     is_whole = size == request.content_length or (size < maximum and not piece)
-    return BodyBeginning(content=content, size=size, has_more=not is_whole)
+    return BodyPrefix(content=content, size=size, has_more=not is_whole)
 
 
 def _decompress_body(body: bytes, encoding: str, limit: int) -> bytes:
@@ -145,8 +142,8 @@ def _decompress_zlib(body: bytes, maximum: int, encoding: str) -> bytes:
 def check_media_type(*expected: str) -> None:
     """Check that the body has an expected media type, by default JSON.
 
-    Raise NotJsonError if not. The structured suffix of the first type, such as +json, is also
-    accepted (RFC 6839 section 3.1).
+    The structured suffix of the first type, such as +json, is also accepted (RFC 6839 section 3.1).
+    Raise NotJsonError for any other media type.
     """
     wanted = expected or ("application/json",)
     # Some senders and proxies join two headers with a comma.

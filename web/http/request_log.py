@@ -1,4 +1,4 @@
-"""Request ids, log lines and metrics for all requests."""
+"""Request IDs, log lines and metrics for all requests."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ from domain.core.randomness import generate_random_hex
 from web.http.endpoints import START_TIME_KEY
 from web.logging import JsonFormatter, format_json_line, uses_json_log
 from web.metrics import count_http_request
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.request")
 _MESSAGE = "Request completed."
@@ -32,7 +32,8 @@ def add_request_ids_to_log() -> None:
 def build_log_hook(settings: Settings) -> Callable[[Response], Response]:
     """Return the hook that logs and counts the final response to each request."""
     return partial(
-        _finish_log_line, write=_write_json_line if uses_json_log(settings) else _write_log_record
+        _log_and_count_response,
+        write=_write_json_line if uses_json_log(settings) else _write_log_record,
     )
 
 
@@ -40,13 +41,13 @@ def _find_request_id() -> str:
     return g.get("request_id", "") if has_app_context() else ""
 
 
-def begin_log_line() -> None:
-    """Store the id and the start time of the current request."""
+def store_request_start() -> None:
+    """Store the ID and the start time of the current request."""
     g.request_id = generate_random_hex(8)
     g.request_began = request_ctx.request.environ.get(START_TIME_KEY) or perf_counter()
 
 
-def _finish_log_line(response: Response, *, write: _LineWriter) -> Response:
+def _log_and_count_response(response: Response, *, write: _LineWriter) -> Response:
     # Access through Flask's proxies is slow, so each value is read once.
     asked, own = request_ctx.request, app_ctx.g
     seconds = perf_counter() - own.get("request_began", perf_counter())
@@ -72,7 +73,10 @@ def _write_log_record(fields: dict[str, Any]) -> None:
 
 
 def _write_json_line(fields: dict[str, Any]) -> None:
-    """Write the line directly, because creating a log record takes three times as long."""
+    """Write a JSON log line to standard error, without creating a log record.
+
+    Creating a log record would take three times as long.
+    """
     moment = read_system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": _MESSAGE}
     line = format_json_line(

@@ -49,7 +49,10 @@ def add_security_headers(response: Response) -> Response:
 
 
 def _add_page_headers(response: Response, *, leads_out: bool) -> None:
-    """Add the headers for a page or redirect, since the opener policy applies to both."""
+    """Add the security headers for a page or a redirect.
+
+    The opener policy applies to pages and to redirects.
+    """
     response.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY + (
         "" if leads_out else _FORM_ACTION_POLICY
     )

@@ -37,12 +37,12 @@ def can_session_write() -> bool:
 
 
 def allow_writes() -> None:
-    """Let the following transactions of this request write, even if its method only reads."""
+    """Allow later transactions of this request to write, even if its HTTP method is read-only."""
     g.begins_to_write = True
 
 
 def commit_session(response: Response) -> Response:
-    """Commit the transaction of the request."""
+    """Commit the transaction of the request, if any, and return the response unchanged."""
     # Frequent requests do not open a session, so there may be nothing to commit.
     if db.session.registry.has():
         db.session.commit()

@@ -36,11 +36,11 @@ from domain.incidents.alert_changes import (
 from web.database.engine import use_engine
 from web.jobs.destinations import queue_webhook_changes
 from web.jobs.escalations import handle_escalation_changes as escalate_changes
-from web.jobs.pages import build_paging_policy
+from web.jobs.paging import build_paging_settings
 from web.jobs.scheduler import Job
+from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.alert_changes")
 #: Maximum number of changes in one transaction. It is small so that other SQLite writers wait only
@@ -65,7 +65,7 @@ def _build_incident_context(session: Session, now: datetime, settings: Settings)
         now=now,
         reading=build_parser_settings(settings),
         base_url=settings.base_url,
-        paging=build_paging_policy(settings),
+        paging=build_paging_settings(settings),
     )
 
 
@@ -89,7 +89,7 @@ class ChangeHandler(Protocol):
         now: datetime,
         settings: Settings,
     ) -> None:
-        """Handle the changes.
+        """Update the follower's data for the changes.
 
         Any exception rolls back the transaction.
         """
@@ -103,7 +103,7 @@ CHANGE_HANDLERS: Mapping[Follower, ChangeHandler] = {
 }
 
 
-class AlertChanges(Job):
+class AlertChangeJob(Job):
     """Job that passes alert changes to each follower, in order for each alert."""
 
     name = "alert changes"
@@ -118,7 +118,7 @@ class AlertChanges(Job):
         clock: Clock = read_system_clock,
         handlers: Mapping[Follower, ChangeHandler] = CHANGE_HANDLERS,
     ) -> None:
-        """Store the settings, the clock and the handlers."""
+        """Create the job that passes alert changes to the handlers."""
         super().__init__(settings, clock=clock)
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
         self._is_due = build_changes_due_condition(self._handlers)
@@ -126,8 +126,8 @@ class AlertChanges(Job):
         #: `True` if the last transaction had room for more changes.
         self._was_small = False
 
-    def run_due(self) -> int:
-        """Handle all changes that are due, and return how many were handled."""
+    def process_all_due_work(self) -> int:
+        """Handle all changes that are due, and return the number of handled changes."""
         handled = 0
         while (count := self._handle_changes()) and not self.is_stopped.is_set():
             handled += count
@@ -147,9 +147,9 @@ class AlertChanges(Job):
         return sum(self._handle_batch(each, _BATCH_SIZE) for each in self._handlers)
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
-        """Handle up to `limit` changes and return how many were taken.
+        """Handle up to `limit` changes, and return the number of changes taken from the queue.
 
-        The count includes changes that were postponed because their handler failed.
+        The number includes changes that were postponed because their handler failed.
         """
         changes: Sequence[QueuedChange] = ()
         try:
@@ -172,7 +172,7 @@ class AlertChanges(Job):
     def _retry_one_by_one(
         self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
     ) -> None:
-        """Retry the changes one by one, so that a failure delays only changes to its alert."""
+        """Retry the changes one by one, so that a failure delays only changes to one alert."""
         if not changes:
             raise error
         if len(changes) > 1:
@@ -183,7 +183,7 @@ class AlertChanges(Job):
         with Session(self.engine) as session, session.begin():
             schedule_change_retry(change, type(error).__name__, session=session, now=self.clock())
         _log.error(
-            "Alert change was not processed; the worker retries.",
+            "Alert change was not processed; the worker will retry.",
             exc_info=error,
             extra={
                 "event": "alert_change.processing_failed",
@@ -194,7 +194,7 @@ class AlertChanges(Job):
         )
 
 
-class EscalationChanges(AlertChanges):
+class EscalationChangeJob(AlertChangeJob):
     """Job that starts and ends escalations."""
 
     name = "alert changes for escalations"
@@ -202,7 +202,7 @@ class EscalationChanges(AlertChanges):
     followers = (Follower.ESCALATIONS,)
 
 
-class IncidentChanges(AlertChanges):
+class IncidentChangeJob(AlertChangeJob):
     """Job that opens, extends and closes incidents."""
 
     name = "alert changes for incidents"
@@ -210,7 +210,7 @@ class IncidentChanges(AlertChanges):
     followers = (Follower.INCIDENTS,)
 
 
-class WebhookChanges(AlertChanges):
+class WebhookChangeJob(AlertChangeJob):
     """Job that queues webhook messages."""
 
     name = "alert changes for webhooks"
@@ -218,21 +218,21 @@ class WebhookChanges(AlertChanges):
     followers = (Follower.WEBHOOKS,)
 
 
-def list_alert_change_jobs(settings: Settings) -> Sequence[type[AlertChanges]]:
+def list_alert_change_jobs(settings: Settings) -> Sequence[type[AlertChangeJob]]:
     """Return the classes of the jobs that a worker runs to serve all followers."""
     if settings.uses_sqlite:
-        return (AlertChanges,)
-    return EscalationChanges, IncidentChanges, WebhookChanges
+        return (AlertChangeJob,)
+    return EscalationChangeJob, IncidentChangeJob, WebhookChangeJob
 
 
-class AlertBatches(Job):
+class AlertBatchJob(Job):
     """Job that processes batches in slices, oldest batch first, with one transaction per slice."""
 
     name = "alert batches"
     due = BATCHES_ARE_DUE
 
-    def run_due(self) -> int:
-        """Process all slices that are due and return their number."""
+    def process_all_due_work(self) -> int:
+        """Process all slices that are due, and return the number of slices."""
         done = 0
         while (
             not self.is_stopped.is_set() and self.is_due(BATCHES_ARE_DUE) and self._process_slice()

@@ -51,7 +51,7 @@ def _write_events(session: Session) -> None:
 
 
 def _is_command_at_terminal() -> bool:
-    """Return whether this process is a command at a terminal, which already prints its result."""
+    """Return whether this process is a command that prints its result to a terminal."""
     return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
 
 

@@ -22,7 +22,7 @@ from domain.oauth.openid.backchannel_logout import (
 )
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.backchannel_logout")
 #: Maximum number of ended sign-ins in one run.
@@ -32,14 +32,14 @@ _MAX_CONCURRENT_APPLICATIONS = 8
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-class BackchannelLogout(Job):
+class BackchannelLogoutJob(Job):
     """Job that sends logout tokens to applications when sign-ins end."""
 
     name = "backchannel_logout"
     due = LOGOUT_NOTIFICATIONS_ARE_DUE
     connections = 2
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Notify applications of ended sign-ins, and return the number of sign-ins."""
         with Session(self.engine) as session, session.begin():
             ended = claim_ended_sessions(
@@ -76,7 +76,7 @@ class BackchannelLogout(Job):
         }
         if will_retry:
             _log.warning(
-                "Logout notification to an application failed; the worker retries.",
+                "Logout notification to an application failed; the worker will retry.",
                 extra={"event": "backchannel_logout.attempt_failed", **fields},
             )
         else:

@@ -1,6 +1,7 @@
 """Delivers signed messages to destinations, with one thread per destination.
 
-Each destination is served by one worker at a time (`domain/delivery/outgoing/claims.py`).
+Each destination is served by one worker at a time
+(`domain/delivery/outgoing/destination_claims.py`).
 """
 
 import logging
@@ -16,11 +17,15 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import QueuedChange
 from domain.core.clock import Clock, read_system_clock
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
-from domain.delivery.outgoing.claims import ClaimedDelivery, DeliveryAttempt, DestinationClaim
-from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
+from domain.delivery.outgoing.destination_claims import (
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DestinationClaim,
+)
+from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationManager, RetryPolicy
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 from domain.delivery.webhooks.queueing import (
     INCIDENT_CHANGES_ARE_DUE,
@@ -31,9 +36,9 @@ from domain.delivery.webhooks.queueing import (
 )
 from web.jobs.scheduler import Job
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt_delivery
+from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _LOST_KEY_PROBLEM = (
     "its URL or secret was encrypted with a SECRET_KEY that is no longer known: enter the URL "
@@ -43,19 +48,19 @@ _LOST_KEY_PROBLEM = (
 _MAX_INCIDENT_CHANGES = 100
 
 
-class DestinationWorker(Job):
+class DestinationJob(Job):
     """Job that delivers messages to one kind of destination, which subclasses define."""
 
     #: Number of database connections. A few are enough, because no connection is held during
     #: requests to destinations.
     connections = 3
     #: Kind of the destinations, and their logger.
-    kind: ClassVar[DestinationKind[Any, Any, Any]]
+    kind: ClassVar[DestinationManager[Any, Any, Any]]
     log: ClassVar[logging.Logger]
-    #: Prefix of event keys in the log, and of the field name for the destination's id.
+    #: Prefix of event keys in the log, and of the field name for the destination's ID.
     subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
-    MOST_AT_ONCE: ClassVar[int] = 64
+    MAX_CONCURRENT_DESTINATIONS: ClassVar[int] = 64
 
     def __init__(
         self,
@@ -64,13 +69,16 @@ class DestinationWorker(Job):
         clock: Clock = read_system_clock,
         share: Callable[[], float] = generate_random_fraction,
     ) -> None:
-        """Store the settings; `share` returns a random fraction that varies the retry pauses."""
+        """Store the settings and the clock.
+
+        `share` returns a random fraction that varies the retry pauses.
+        """
         super().__init__(settings, clock=clock)
         self.share = share
         self.keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._threads: list[Thread] = []
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Send all due messages, and return the number of destinations served."""
         begun = self._begin_due()
         for thread in begun:
@@ -93,7 +101,7 @@ class DestinationWorker(Job):
         super().finish_current_run()
 
     def _begin_due(self) -> list[Thread]:
-        most = self.MOST_AT_ONCE - len(self._threads)
+        most = self.MAX_CONCURRENT_DESTINATIONS - len(self._threads)
         if most <= 0 or not self.is_due(self.kind.due_condition):
             return []
         with Session(self.engine) as session, session.begin():
@@ -101,15 +109,18 @@ class DestinationWorker(Job):
                 maximum=most, session=session, now=self.clock()
             )
         begun = [
-            Thread(target=self._deliver_all, args=(claim,), name=self.kind.noun, daemon=True)
+            Thread(target=self._deliver_messages, args=(claim,), name=self.kind.noun, daemon=True)
             for claim in claims
         ]
         for thread in begun:
             thread.start()
         return begun
 
-    def _deliver_all(self, claim: DestinationClaim) -> None:
-        """Send a destination's messages until none is left, one fails, or the time is up."""
+    def _deliver_messages(self, claim: DestinationClaim) -> None:
+        """Send a destination's messages.
+
+        Sending stops when no message is left, a message fails, or the time is up.
+        """
         client = OutgoingClient.from_settings(self.settings)
         ends = monotonic() + self.kind.time_slice_seconds
         try:
@@ -134,7 +145,7 @@ class DestinationWorker(Job):
         try:
             with Session(self.engine) as session, session.begin():
                 return self._find_next_delivery(claim, session)
-        except UndecipherableError:
+        except UndecryptableError:
             self._record_delivery_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
             return None
 
@@ -152,7 +163,10 @@ class DestinationWorker(Job):
     def _send_message(
         self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
     ) -> ClaimedDelivery | None:
-        """Send a message and return the next message, or None after a failure or at the end."""
+        """Send a message and return the next message.
+
+        Return None if sending failed or no message is left.
+        """
         made = attempt_delivery(
             client, delivery.url, delivery.message, delivery.secrets, now=self.clock()
         )
@@ -160,7 +174,7 @@ class DestinationWorker(Job):
             self._record_delivery_failure(claim, delivery, made)
             return None
         with Session(self.engine) as session, session.begin():
-            self.kind.record_delivered(claim, delivery, made, session=session, now=self.clock())
+            self.kind.record_delivery(claim, delivery, made, session=session, now=self.clock())
             return self._find_next_delivery(claim, session)
 
     def _record_delivery_failure(
@@ -179,7 +193,7 @@ class DestinationWorker(Job):
             return
         if failure.sets_aside:
             self.log.error(
-                "%s was rejected repeatedly; later messages are sent before it.",
+                "%s was rejected repeatedly and set aside. Later messages are sent first.",
                 self.kind.message_noun.capitalize(),
                 extra={
                     "event": f"{self.subject}.message_set_aside",
@@ -197,7 +211,7 @@ class DestinationWorker(Job):
             )
         else:
             self.log.warning(
-                "%s delivery failed; the worker retries.",
+                "%s delivery failed; the worker will retry.",
                 self.kind.message_noun.capitalize(),
                 extra={"event": f"{self.subject}.delivery_failed", **said},
             )
@@ -206,8 +220,8 @@ class DestinationWorker(Job):
         return {f"{self.subject}_id": claim.destination_id, **more}
 
 
-class AuditStreaming(DestinationWorker):
-    """Job that delivers audit events."""
+class AuditStreamJob(DestinationJob):
+    """Job that delivers audit events to audit streams."""
 
     name = "audit streams"
     due = AUDIT_STREAM_KIND.due_condition
@@ -229,7 +243,7 @@ def queue_webhook_changes(
     )
 
 
-class WebhookDeliveries(DestinationWorker):
+class WebhookDeliveryJob(DestinationJob):
     """Job that delivers messages to webhooks."""
 
     name = "webhooks"
@@ -238,23 +252,26 @@ class WebhookDeliveries(DestinationWorker):
     log = logging.getLogger("gatebell.webhooks")
     subject = "webhook"
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Queue messages about incidents, and send all due messages."""
-        self._queue_incidents()
-        return super().run_due()
+        self._queue_incident_messages()
+        return super().process_all_due_work()
 
     def process_due_work(self) -> int:
         """Queue messages about incidents, and start sending due messages."""
-        self._queue_incidents()
+        self._queue_incident_messages()
         return super().process_due_work()
 
-    def _queue_incidents(self) -> None:
+    def _queue_incident_messages(self) -> None:
         if not self.is_due(INCIDENT_CHANGES_ARE_DUE):
             return
-        while self._queue_batch(_MAX_INCIDENT_CHANGES) and not self.is_stopped.is_set():
+        while (
+            self._queue_incident_message_batch(_MAX_INCIDENT_CHANGES)
+            and not self.is_stopped.is_set()
+        ):
             pass
 
-    def _queue_batch(self, limit: int) -> int:
+    def _queue_incident_message_batch(self, limit: int) -> int:
         """Queue messages about incident changes, and return the number of processed changes."""
         taken: list[int] = []
         try:
@@ -271,16 +288,16 @@ class WebhookDeliveries(DestinationWorker):
         return len(taken)
 
     def _retry_one_by_one(self, taken: Sequence[int], error: Exception) -> None:
-        """Retry the changes one by one, so that a failure delays only changes to its incident."""
+        """Retry the changes one by one, so that a failure delays only changes to one incident."""
         if len(taken) > 1:
             for _ in taken:
-                self._queue_batch(1)
+                self._queue_incident_message_batch(1)
             return
         with Session(self.engine) as session, session.begin():
             for change_id in taken:
                 postpone_incident_change(change_id, session=session, now=self.clock())
         self.log.error(
-            "Incident change was not queued for webhooks; the worker retries.",
+            "Incident change was not queued for webhooks; the worker will retry.",
             exc_info=error,
             extra={"event": "webhook.queueing_failed"},
         )

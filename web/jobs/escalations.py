@@ -1,7 +1,7 @@
 """Jobs that page users about alerts, step by step.
 
-An alert change starts or ends an escalation (`web/jobs/alert_changes.py`) and takes its first step
-in the same transaction. This job takes the later steps when they are due.
+The job in `web/jobs/alert_changes.py` starts or ends an escalation and runs its first step in the
+same transaction. A job in this module runs the later steps when they are due.
 """
 
 import logging
@@ -16,13 +16,13 @@ from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
 from domain.alerts.change_feed import QueuedChange
 from domain.alerts.formats.base import ParserSettings
 from domain.core.database.failures import is_database_failure
-from domain.paging.escalations import lifecycle, pending
+from domain.paging.escalations import lifecycle, undoable_escalations
 from domain.paging.escalations.decision import EscalationSettings
-from web.jobs.pages import build_paging_policy
+from web.jobs.paging import build_paging_settings
 from web.jobs.scheduler import Job
+from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.escalations")
 #: Seconds to wait for more page outcomes after a run. Each outcome triggers a new decision about
@@ -42,20 +42,22 @@ def handle_escalation_changes(
 def _build_escalation_settings(settings: Settings) -> EscalationSettings:
     return EscalationSettings(
         reading=build_parser_settings(settings),
-        paging=build_paging_policy(settings),
+        paging=build_paging_settings(settings),
     )
 
 
-class PendingEscalations(Job):
+class PendingEscalationJob(Job):
     """Job that escalates alerts once the time to undo the escalation has passed."""
 
     name = "pending_escalations"
-    due = pending.PENDING_ESCALATIONS_ARE_DUE
+    due = undoable_escalations.PENDING_ESCALATIONS_ARE_DUE
 
-    def run_due(self) -> int:
-        """Escalate the due alerts, each in its own transaction, and return their number."""
+    def process_all_due_work(self) -> int:
+        """Escalate the due alerts, each in its own transaction, and return the number of alerts."""
         with Session(self.reading_engine) as session:
-            ids = pending.find_due_pending_escalations(session=session, now=self.clock())
+            ids = undoable_escalations.find_due_pending_escalations(
+                session=session, now=self.clock()
+            )
         return sum(self._escalate_alert(each) for each in ids if not self.is_stopped.is_set())
 
     def _escalate_alert(self, alert_id: int) -> int:
@@ -70,11 +72,11 @@ class PendingEscalations(Job):
                     "PolicyLookup", {ParserSettings: build_parser_settings(settings)}.__getitem__
                 ),
             )
-            return int(pending.escalate_pending_alert(work, alert_id))
+            return int(undoable_escalations.escalate_pending_alert(work, alert_id))
 
 
-class Escalations(Job):
-    """Job that takes due steps, processes page outcomes and re-evaluates mutes."""
+class EscalationJob(Job):
+    """Job that runs due escalation steps, processes page outcomes and re-evaluates mutes."""
 
     name = "escalations"
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)
@@ -86,8 +88,8 @@ class Escalations(Job):
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
         return taken
 
-    def run_due(self) -> int:
-        """Take all due steps and return the number of escalations and pages processed."""
+    def process_all_due_work(self) -> int:
+        """Run all due steps and return the number of escalations and pages processed."""
         taken = self._process_outcomes()
         while not self.is_stopped.is_set():
             with Session(self.reading_engine) as session:
@@ -99,7 +101,7 @@ class Escalations(Job):
         return taken
 
     def _process_outcomes(self) -> int:
-        """Process the outcomes of pages and return their number."""
+        """Process the outcomes of pages, and return the number of outcomes."""
         heard = 0
         while not self.is_stopped.is_set() and self.is_due(lifecycle.OUTCOMES_ARE_DUE):
             with Session(self.engine) as session, session.begin():
@@ -110,7 +112,7 @@ class Escalations(Job):
         return heard
 
     def _take_steps(self, ids: Sequence[int]) -> int:
-        """Take steps together, or one by one if that fails.
+        """Run steps together, or one by one if that fails.
 
         A failing step then delays no other step.
         """
@@ -134,7 +136,7 @@ class Escalations(Job):
         with Session(self.engine) as session, session.begin():
             lifecycle.schedule_retry(ids[0], session=session, now=self.clock())
         _log.error(
-            "Escalation step failed; the worker retries.",
+            "Escalation step failed; the worker will retry.",
             exc_info=error,
             extra={"event": "escalation.step_failed", "escalation_id": ids[0]},
         )

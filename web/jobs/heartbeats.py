@@ -12,17 +12,17 @@ from domain.heartbeats.evaluation import (
     find_due_heartbeats,
     postpone_evaluation,
 )
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.engine import open_autocommit_engine
 from web.jobs.scheduler import Job
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.heartbeats")
 _BATCH_SIZE = 200
 _RETRY_DELAY = timedelta(minutes=1)
 
 
-class Heartbeats(Job):
+class HeartbeatJob(Job):
     """Job that evaluates the heartbeats that are due."""
 
     name = "heartbeats"
@@ -40,10 +40,10 @@ class Heartbeats(Job):
     def finish_current_run(self) -> None:
         """Let the current run finish, and leave the remaining work to the next worker."""
         super().finish_current_run()
-        self._kept.close_connections()
+        self._kept.close_idle_connections()
 
-    def run_due(self) -> int:
-        """Evaluate the heartbeats that are due and return their number."""
+    def process_all_due_work(self) -> int:
+        """Evaluate the heartbeats that are due, and return the number of evaluated heartbeats."""
         due = find_due_heartbeats(connection=self._kept, now=self.clock(), maximum=_BATCH_SIZE)
         return sum(self._evaluate_heartbeat(heartbeat_id) for heartbeat_id in due)
 
@@ -66,7 +66,7 @@ class Heartbeats(Job):
                 raise  # a database error does not mean that the heartbeat is faulty
             # A failing heartbeat must not delay the others.
             _log.exception(
-                "Heartbeat evaluation failed; the worker retries.",
+                "Heartbeat evaluation failed; the worker will retry.",
                 extra={"event": "heartbeat.evaluation_failed", "heartbeat_id": heartbeat_id},
             )
             until = self.clock() + _RETRY_DELAY
@@ -74,10 +74,10 @@ class Heartbeats(Job):
             return 0
 
 
-def run_due(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Evaluate all heartbeats that are due at the clock's time and return their number."""
-    with Heartbeats(settings, clock=clock) as loop:
+def process_all_due_work(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Evaluate all heartbeats that are due, and return the number of evaluated heartbeats."""
+    with HeartbeatJob(settings, clock=clock) as loop:
         settled = 0
-        while count := loop.run_due():
+        while count := loop.process_all_due_work():
             settled += count
         return settled

@@ -13,10 +13,10 @@ from domain.core.clock import Clock, read_system_clock
 from domain.core.hosts import HOST_REPORT_INTERVAL, HostReport, record_host_report
 from domain.core.keyring import Keyring
 from domain.core.secret_keys import record_key_use
-from web.database.clocks import measure_clock_lead_ms, warn_of_clock_lead
+from web.database.clock_offset import measure_clock_offset_ms, warn_of_clock_offset
 from web.database.engine import use_engine
 from web.database.schema import get_newest_known_revision
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.hosts")
 _RETRY_SECONDS = 5.0
@@ -44,11 +44,11 @@ def _report_host_repeatedly(
 
 
 def report_host(settings: Settings, name: str, *, clock: Clock = read_system_clock) -> None:
-    """Store a report of this host."""
+    """Store a report with the keys, migration and clock difference of this host."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
-        lead = measure_clock_lead_ms(session.connection(), clock=clock)
-        warn_of_clock_lead(lead)
+        lead = measure_clock_offset_ms(session.connection(), clock=clock)
+        warn_of_clock_offset(lead)
         report = HostReport(
             name=name,
             key_fingerprints=keyring.fingerprints,

@@ -7,16 +7,19 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
-from domain.accounts.identity_providers.checks import check_identity_at_provider, claim_due_identity
 from domain.accounts.identity_providers.errors import ProviderError, ProviderUnreachableError
-from domain.accounts.identity_providers.relying_party import ProviderAccess
+from domain.accounts.identity_providers.identity_checks import (
+    check_identity_at_provider,
+    claim_due_identity,
+)
+from domain.accounts.identity_providers.provider_client import ProviderHttpAccess
 from domain.core.clock import read_system_clock
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.keyring import Keyring
 from web.database.engine import use_engine
 from web.outgoing.client import OutgoingClient
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.environment import Settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.identities")
 #: Seconds after which a run stops. The next run checks the remaining identities.
@@ -45,11 +48,11 @@ def check_identities(settings: Settings) -> None:
             )
             try:
                 check_identity_at_provider(work, identity_id)
-                release_locks(session)  # the next provider may be slow
+                commit_to_release_locks(session)  # the next provider may be slow
             except ProviderError as error:
                 session.rollback()
                 _log.warning(
-                    "Identity check at a provider failed; the worker retries.",
+                    "Identity check at a provider failed; the worker will retry.",
                     extra={
                         "event": "identity.check_failed",
                         "identity": identity_id,
@@ -63,6 +66,8 @@ def check_identities(settings: Settings) -> None:
 def _build_policy_lookup(current: Settings) -> PolicyLookup:
     known: dict[type[Any], Any] = {
         Keyring: Keyring(current.secret_key, *current.secret_key_fallbacks),
-        ProviderAccess: ProviderAccess(fetch=OutgoingClient.from_settings(current).send_request),
+        ProviderHttpAccess: ProviderHttpAccess(
+            fetch=OutgoingClient.from_settings(current).send_request
+        ),
     }
     return cast("PolicyLookup", known.__getitem__)

@@ -37,17 +37,17 @@ from domain.housekeeping.assignment_mail import (
 from domain.oauth.applications.secret_notices import queue_secret_notices
 from domain.oauth.personal_tokens.expiry_notices import ExpiryNoticeSettings as ExpirySettings
 from domain.oauth.personal_tokens.expiry_notices import queue_token_expiry_notices
-from domain.paging.escalations.gaps import queue_gap_notices
 from domain.paging.escalations.page_holds import find_page_holds
-from domain.paging.notifications.notice_checks import find_notice_block
+from domain.paging.escalations.paging_gaps import queue_gap_notices
+from domain.paging.notifications.notice_checks import find_notice_block_reason
 from domain.releases.usage.notices import RemovalNoticeSettings, queue_removal_notices
 from domain.releases.version import parse_release, parse_release_dates
 from web.database.engine import use_engine
 from web.jobs.scheduler import Job
 from web.outgoing.mail_server import build_mail_server, build_sender
+from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Maximum duration of one run. The next run sends the remaining messages.
@@ -68,7 +68,7 @@ class MailJob(Job):
         if not settings.mail_url:
             self.due = None
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Send the queued messages, and return the number of attempts.
 
         Return 0 if the mail server is unavailable.
@@ -80,10 +80,10 @@ def queue_due_mail(settings: Settings) -> None:
     """Queue all due notices if a mail server is configured."""
     if settings.mail_url:
         queue_expiry_mail(settings)
-        queue_destination_mail(settings)
-        queue_removal_mail(settings)
-        queue_gap_mail(settings)
-        queue_secret_mail(settings)
+        queue_destination_failure_mail(settings)
+        queue_release_removal_mail(settings)
+        queue_paging_gap_mail(settings)
+        queue_secret_expiry_mail(settings)
 
 
 def record_rejecting_integrations(settings: Settings, *, clock: Clock = read_system_clock) -> int:
@@ -95,7 +95,7 @@ def record_rejecting_integrations(settings: Settings, *, clock: Clock = read_sys
 
 
 def queue_expiry_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue the token expiry notices that are due and return their number."""
+    """Queue the token expiry notices that are due, and return the number of notices."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
         ahead = timedelta(days=current.expiring_token_notice_days)
@@ -111,8 +111,11 @@ def queue_expiry_mail(settings: Settings, *, clock: Clock = read_system_clock) -
     return written
 
 
-def queue_destination_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue notices about failing audit streams and webhooks and return their number."""
+def queue_destination_failure_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Queue notices about failing audit streams and webhooks.
+
+    Return the number of notices.
+    """
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
         streams = DestinationNoticeSettings(
@@ -126,8 +129,11 @@ def queue_destination_mail(settings: Settings, *, clock: Clock = read_system_clo
         )
 
 
-def queue_removal_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue notices to owners about calls that a release will break and return their number."""
+def queue_release_removal_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Queue notices to owners about calls that a release will break.
+
+    Return the number of notices.
+    """
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
         ahead = timedelta(days=current.removal_notice_days)
@@ -142,16 +148,22 @@ def queue_removal_mail(settings: Settings, *, clock: Clock = read_system_clock) 
         return queue_removal_notices(sign, session=session, now=clock())
 
 
-def queue_secret_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue notices to owners about expiring old client secrets and return their number."""
+def queue_secret_expiry_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Queue notices to owners about expiring old client secrets.
+
+    Return the number of notices.
+    """
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current))
         return queue_secret_notices(sign, session=session, now=clock())
 
 
-def queue_gap_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue notices about new gaps in policies and schedules; return the number of notices."""
+def queue_paging_gap_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Queue notices about new gaps in policies and schedules.
+
+    Return the number of notices.
+    """
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current))
@@ -159,7 +171,7 @@ def queue_gap_mail(settings: Settings, *, clock: Clock = read_system_clock) -> i
 
 
 def queue_assignment_notices(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Queue notices to users about their assignments and return their number."""
+    """Queue notices to users about their assignments, and return the number of notices."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         if not settings.mail_url:
             delete_assignment_notices(session=session)
@@ -194,7 +206,7 @@ def send_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
             build_mail_server(settings.mail_url, settings.trusted_ca_file), sender
         ) as mailer:
             while clock() - began < _MAX_RUN_TIME:
-                tried = _send_next(engine, mailer, keyring, settings, clock)
+                tried = _send_next_message(engine, mailer, keyring, settings, clock)
                 if tried is None:
                     return 0
                 if not tried:
@@ -203,7 +215,7 @@ def send_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     return count
 
 
-def _send_next(
+def _send_next_message(
     engine: Engine, mailer: Mailer, keyring: Keyring, settings: Settings, clock: Clock
 ) -> bool | None:
     """Send one message and return True, or False if the queue is empty.
@@ -242,8 +254,11 @@ def _send_next(
 def _cancel_if_blocked(
     message: ClaimedEmail, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Cancel or postpone a notice that must not be sent now; return False if it may be sent."""
-    why = find_notice_block(
+    """Cancel or postpone a notice that must not be sent now.
+
+    Return False if the notice can be sent.
+    """
+    why = find_notice_block_reason(
         message.about,
         find_page_holds,
         parser_settings=build_parser_settings(settings),
@@ -269,7 +284,10 @@ def _cancel_if_blocked(
 def _record_failure(
     message: ClaimedEmail, error: MailError, engine: Engine, keyring: Keyring, clock: Clock
 ) -> None:
-    """Store and log why a message was not sent. The recipient and the server's text are omitted."""
+    """Store and log the reason why a message was not sent.
+
+    The recipient and the server's text are omitted.
+    """
     reason = str(error)
     with Session(engine) as session, session.begin():
         if isinstance(error, PermanentMailError):
@@ -282,7 +300,7 @@ def _record_failure(
     fields = {"mail_id": message.id, "tries": message.tries, "reason": reason}
     if will_retry:
         _log.warning(
-            "Email delivery failed; the worker retries.",
+            "Email delivery failed; the worker will retry.",
             extra={"event": "mail.attempt_failed", **fields},
         )
     else:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
 from domain.core.clock import Clock, read_system_clock
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.outgoing.urls import OutgoingUrl
@@ -22,8 +22,8 @@ from domain.paging.on_call.absences.imported_calendars import (
 )
 from web.database.engine import use_engine
 from web.outgoing.client import OutgoingClient
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.environment import Settings
+from web.settings.stored_settings import read_current_settings
 
 #: Seconds after which a run stops. The next run reads the remaining calendars.
 _MAX_RUN_SECONDS = 50.0
@@ -40,7 +40,7 @@ def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -
             move_floating_absences(session=session)
         keyring = Keyring(current.secret_key, *current.secret_key_fallbacks)
 
-        def refresh_due(_number: int) -> None:
+        def refresh_due_calendars(_number: int) -> None:
             fetch = partial(_fetch_calendar, OutgoingClient.from_settings(current))
             with Session(engine) as session:
                 while monotonic() < ends and refresh_next_calendar(
@@ -53,7 +53,8 @@ def refresh_calendars(settings: Settings, *, clock: Clock = read_system_clock) -
                     pass
 
         with ThreadPoolExecutor(_READERS) as pool:
-            list(pool.map(refresh_due, range(_READERS)))  # raises the errors of the readers
+            # The list raises the errors of the readers.
+            list(pool.map(refresh_due_calendars, range(_READERS)))
 
 
 def _fetch_calendar(
@@ -78,4 +79,4 @@ def queue_conflict_mail(settings: Settings, *, clock: Clock = read_system_clock)
             settings=current,
             policy=cast("PolicyLookup", {Keyring: keyring}.__getitem__),
         )
-        queue_conflict_notices(work, partial(release_locks, session))
+        queue_conflict_notices(work, partial(commit_to_release_locks, session))

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from domain.core.clock import Clock, format_api_time, read_system_clock
 from domain.core.database.statements import StatementConnection
 from domain.core.hosts import SERVER_HEARTBEAT_INTERVAL, record_server_heartbeat
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.hosts")
 _NOT_RECORDED = "Reachability of this web process was not recorded."
@@ -25,7 +25,8 @@ def start_reachability_recorder(
     """Start recording the reachability of a web process in a daemon thread.
 
     `began_at` is the start time of the server, which has several processes. The recorder shares its
-    connections with requests. If no connection is free for the recorder, none is free for a ping.
+    connections with requests. If no connection is free for the recorder, no connection is free for
+    a ping either.
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = ReachabilityRecorder(name, connections, began_at=began_at)
@@ -33,7 +34,7 @@ def start_reachability_recorder(
 
 
 class ReachabilityRecorder:
-    """Recorder for the reachability of a web process."""
+    """Recorder that regularly stores that a web process reaches the database."""
 
     def __init__(
         self,
@@ -51,10 +52,10 @@ class ReachabilityRecorder:
         self._clock = clock
 
     def record_repeatedly(self, pause: Callable[[float], None] = sleep) -> None:
-        """Record the reachability repeatedly; this method does not return."""
+        """Record the reachability in an endless loop."""
         while True:
             try:
-                self.store_record()
+                self.store_reachability()
             except SQLAlchemyError as error:  # /readyz reports unavailable or unmigrated databases
                 reason = type(error).__name__
                 _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
@@ -62,7 +63,7 @@ class ReachabilityRecorder:
                 _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
             pause(SERVER_HEARTBEAT_INTERVAL.total_seconds())
 
-    def store_record(self) -> None:
+    def store_reachability(self) -> None:
         """Store a record. If it ends an outage of all receivers, log the outage."""
         over = record_server_heartbeat(
             self._name,

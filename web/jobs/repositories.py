@@ -10,10 +10,10 @@ from domain.core.errors import DomainError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.git.maintenance import pack_pushed_repositories
 from domain.git.storage import remove_interrupted_leftovers
-from domain.registry.client import open_registry
+from domain.registry.client import open_registry_client
 from domain.registry.removal import (
     ClaimedRemoval,
-    RemovalPace,
+    RemovalLimits,
     claim_removal,
     finish_removal,
     release_claimed_removal,
@@ -23,10 +23,10 @@ from domain.registry.removal import (
 )
 from domain.registry.repositories import get_repository_to_remove
 from web.database.engine import use_engine
+from web.settings.environment import Settings
 from web.settings.policies.registry import build_registry_policy
 from web.settings.policies.repositories import build_git
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.git")
 _DAY_SECONDS = 86_400
@@ -36,10 +36,10 @@ _MAX_RUN_TIME = timedelta(seconds=45)
 
 
 def pack_repositories(settings: Settings) -> None:
-    """Pack the repositories that received pushes, one after the other, and remove leftovers.
+    """Pack the repositories that received pushes, and remove leftover temporary directories.
 
-    Each host packs its own repositories. If several hosts share a directory, each repository is
-    packed by only one of them.
+    Each host packs its own repositories, one after the other. If several hosts share a directory,
+    each repository is packed by only one host.
     """
     own = build_git(settings)
     if own.find_problem() or not own.root.exists():
@@ -56,7 +56,7 @@ def pack_repositories(settings: Settings) -> None:
 
 
 def run_registry_removals(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Run the removals that are due and return how many are complete."""
+    """Run the removals that are due, and return the number of completed removals."""
     began, done = clock(), 0
     with use_engine(settings) as engine:
         while clock() - began < _MAX_RUN_TIME:
@@ -82,7 +82,7 @@ def _run_removal(
         session.commit()
         fields = {"removal_id": removal.id, "failures": removal.failures + 1, "reason": str(error)}
         _registry_log.warning(
-            "Removal of images from the registry failed; the worker retries.",
+            "Removal of images from the registry failed; the worker will retry.",
             extra={"event": "registry.removal_failed", **fields},
         )
         return False
@@ -104,10 +104,10 @@ def _remove_images(
         return True
     policy = build_registry_policy(read_current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-    with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
+    with open_registry_client(policy, session=session, keyring=keyring, now=clock()) as client:
         session.commit()  # requests to the registry may be slow
 
-        pace = RemovalPace(goes_on=lambda: clock() < until, between=session.commit)
+        pace = RemovalLimits(goes_on=lambda: clock() < until, between=session.commit)
         if removal.rule is None:
             return remove_repository(repository, client=client, session=session, pace=pace)
         return remove_tags(

@@ -16,8 +16,13 @@ from domain.accounts.lifecycle.idle_accounts import IdleAccountProcessor
 from domain.alerts.handling.batches import prune_batches
 from domain.alerts.handling.retention import delete_resolved_alerts, resolve_stale_alerts
 from domain.alerts.integrations.monitors import update_monitors
-from domain.alerts.listing.charts import sum_day_counts
-from domain.audit.seals import build_seal_head, get_or_create_audit_key, prune_events, seal_events
+from domain.alerts.listing.daily_counts import add_new_alerts_to_daily_counts
+from domain.audit.seals import (
+    build_seal_reference,
+    get_or_create_audit_key,
+    prune_events,
+    seal_events,
+)
 from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import delete_orphaned_events, drop_old_stream_events
@@ -27,23 +32,23 @@ from domain.delivery.webhooks.endpoints import (
     prune_webhook_log,
 )
 from domain.git.storage import remove_repository
+from domain.housekeeping.case_folding import fold_environment_names, refold_account_names
 from domain.housekeeping.deletion import CommitBatchFunction, remove_deleted_namespaces
-from domain.housekeeping.encrypting import encrypt_plaintext_rows
-from domain.housekeeping.folded_names import fold_environment_names, refold_account_names
+from domain.housekeeping.plaintext_encryption import encrypt_plaintext_rows
 from domain.housekeeping.pruning import (
-    CheckedDeliveries,
+    DeliveryCheckProgress,
     Retention,
     prune_expired_rows,
-    remove_ended_memberships,
+    remove_expired_memberships,
 )
 from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_tokens
 from domain.paging.notifications.contacts import unconfirm_contacts_without_access
 from domain.paging.on_call.eligibility import record_eligibility_changes
 from web.database.engine import use_engine
 from web.database.schema import get_newest_known_revision
+from web.settings.environment import Settings
 from web.settings.policies.tokens import build_token_lifetimes
-from web.settings.reader import Settings
-from web.settings.stored import read_current_settings
+from web.settings.stored_settings import read_current_settings
 
 _log = logging.getLogger("gatebell.prune")
 _audit_log = logging.getLogger("gatebell.audit")
@@ -51,7 +56,7 @@ _deletion_log = logging.getLogger("gatebell.deletion")
 _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
-def run_prune(settings: Settings, *, checked_deliveries: CheckedDeliveries) -> None:
+def run_prune(settings: Settings, *, checked_deliveries: DeliveryCheckProgress) -> None:
     """Prune the database and log the numbers of removed rows."""
     removed = prune_database(settings, checked_deliveries=checked_deliveries)
     if any(removed.values()):
@@ -74,11 +79,11 @@ def record_on_call_eligibility(settings: Settings) -> None:
 
 
 def prune_database(
-    settings: Settings, *, checked_deliveries: CheckedDeliveries | None = None
+    settings: Settings, *, checked_deliveries: DeliveryCheckProgress | None = None
 ) -> dict[str, int]:
     """Remove expired rows, and return the number of removed rows by kind.
 
-    Tokens without an expiry date get an expiry date if the running release requires it.
+    If the running release requires expiry dates, set an expiry date for tokens without one.
     """
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
@@ -100,7 +105,7 @@ def prune_database(
             commit_batch=between,
         )
         between()
-        removed["members"] = remove_ended_memberships(
+        removed["members"] = remove_expired_memberships(
             session=session, now=now, commit_batch=between
         )
         removed["tokens_given_expiry"] = assign_expiry_to_tokens(
@@ -118,7 +123,7 @@ def prune_database(
 def _prune_alerts(
     current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
-    """Remove resolved alerts that exceed the configured age and return their number."""
+    """Remove resolved alerts that exceed the configured age, and return the number of alerts."""
     if not current.alert_keep_days:
         return {}
     before = read_system_clock() - timedelta(days=current.alert_keep_days)
@@ -128,7 +133,7 @@ def _prune_alerts(
 def _prune_audit_log(
     current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
-    """Remove old audit events and old stream entries and return the number of each."""
+    """Remove old audit events and stream entries, and return the number of rows of each kind."""
     now = read_system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_stream_events(
@@ -142,7 +147,7 @@ def _prune_audit_log(
     orphans = delete_orphaned_events(session=session, commit_batch=commit_batch)
     commit_batch()
     key = get_or_create_audit_key(session=session, keyring=_build_keyring(current), now=now)
-    _seal_and_log(session, key)
+    _seal_audit_events(session, key)
     commit_batch()
     kept_since = now - timedelta(days=current.audit_event_keep_days)
     removed = prune_events(session=session, key=key, before=kept_since, commit_batch=commit_batch)
@@ -152,7 +157,10 @@ def _prune_audit_log(
 def _prune_webhooks(
     current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
-    """Cancel overdue deliveries and remove old log entries; return the number of log entries."""
+    """Cancel overdue deliveries and remove old log entries.
+
+    Return the number of removed log entries.
+    """
     now = read_system_clock()
     given_up = abandon_old_deliveries(session=session, now=now, commit_batch=commit_batch)
     if given_up:
@@ -172,7 +180,10 @@ def _prune_webhooks(
 def encrypt_stored_secrets(
     settings: Settings, *, clock: Clock = read_system_clock
 ) -> dict[str, int]:
-    """Encrypt data that older releases stored as plaintext; return the number of rows by kind."""
+    """Encrypt data that older releases stored as plaintext.
+
+    Return the number of encrypted rows by kind.
+    """
     with use_engine(settings) as engine, Session(engine) as session:
         done = encrypt_plaintext_rows(
             get_newest_known_revision(),
@@ -186,8 +197,8 @@ def encrypt_stored_secrets(
     return done
 
 
-def pause_ended_webhooks(settings: Settings, *, clock: Clock = read_system_clock) -> int:
-    """Pause the webhooks and unconfirm the contacts of applications without access.
+def pause_unauthorized_webhooks(settings: Settings, *, clock: Clock = read_system_clock) -> int:
+    """Pause the webhooks and unconfirm the contacts of applications that have lost access.
 
     Return the total number of webhooks and contacts.
     """
@@ -206,7 +217,10 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = read_system_clock
 def deactivate_idle_accounts(
     settings: Settings, *, clock: Clock = read_system_clock
 ) -> dict[str, int]:
-    """Send notices about unused accounts and deactivate them, if configured; return the counts."""
+    """Send notices about unused accounts and deactivate the accounts, if configured.
+
+    Return the numbers of notified and deactivated accounts.
+    """
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
         if not current.deactivate_after_days:
@@ -231,11 +245,11 @@ def deactivate_idle_accounts(
 
 
 def run_deletions(settings: Settings) -> None:
-    """Remove the data of deleted groups and projects, and log their number."""
+    """Remove the data of deleted groups and projects, and log the numbers of removed items."""
     removed = remove_deleted_data(settings)
     if any(removed.values()):
         _deletion_log.info(
-            "Data of deleted projects and groups was removed.",
+            "Data from deleted projects and groups was removed.",
             extra={"event": "deletion.completed", **removed},
         )
 
@@ -254,7 +268,7 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = read_system_clock)
 
 
 def resolve_unreported_alerts(settings: Settings) -> int:
-    """Resolve the alerts that have had no further reports, and return their number."""
+    """Resolve the alerts that have had no further reports, and return the number of alerts."""
     with use_engine(settings) as engine, Session(engine) as session:
         resolved = resolve_stale_alerts(
             session=session, now=read_system_clock(), between=session.commit
@@ -266,7 +280,7 @@ def resolve_unreported_alerts(settings: Settings) -> int:
 def update_daily_counts(settings: Settings) -> None:
     """Add new alerts to the daily counts, and store the case-folded names of new environments."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
-        sum_day_counts(session=session)
+        add_new_alerts_to_daily_counts(session=session)
         fold_environment_names(session=session)
 
 
@@ -276,17 +290,17 @@ def seal_audit_events(settings: Settings) -> None:
         key = get_or_create_audit_key(
             session=session, keyring=_build_keyring(settings), now=read_system_clock()
         )
-        _seal_and_log(session, key)
+        _seal_audit_events(session, key)
         session.commit()
 
 
-def _seal_and_log(session: Session, key: bytes) -> None:
+def _seal_audit_events(session: Session, key: bytes) -> None:
     made = seal_events(
         session=session, key=key, now=read_system_clock(), commit_batch=session.commit
     )
     if made:
         said = {
-            "head": str(build_seal_head(made[-1])),
+            "head": str(build_seal_reference(made[-1])),
             "events": sum(each.event_count for each in made),
         }
         _audit_log.info("Audit events were sealed.", extra={"event": "audit.events_sealed", **said})

@@ -22,13 +22,13 @@ from sqlalchemy.orm import Session
 
 from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_conflict
-from domain.core.hosts import claim_run
+from domain.core.due_time_sql import compute_time_parameters
+from domain.core.hosts import claim_job_run
 from domain.core.job_results import record_failed_job
-from domain.core.schedule_conditions import compute_parameters
-from web.database.driver_statements import RepeatedQuery
+from web.database.compiled_statements import RepeatedQuery
 from web.database.engine import open_autocommit_engine, open_engine, use_engine
 from web.database.errors import SQLAlchemyError, list_database_errors
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.jobs")
 #: Seconds between two queries. On average, due work waits for half of this time.
@@ -50,7 +50,7 @@ class Job(ABC):
     #: Name of the job and its thread, which appears in logs.
     name: str
     #: Condition under which the job is due, with the parameters of
-    #: `domain.core.schedule_conditions`. It is None if the job only runs at fixed times.
+    #: `domain.core.due_time_sql`. It is None if the job only runs at fixed times.
     due: ColumnElement[bool] | None = None
     #: Interval at which the job starts regardless of due work.
     every: timedelta | None = None
@@ -77,7 +77,7 @@ class Job(ABC):
         #: Time at which the current period began.
         self._period_since: datetime | None = None
         #: Function to call after a run, because its results may cause work for other jobs.
-        self.tell: Callable[[], None] = lambda: None
+        self.notify_scheduler: Callable[[], None] = lambda: None
 
     @cached_property
     def engine(self) -> Engine:
@@ -90,9 +90,9 @@ class Job(ABC):
         return self.engine.execution_options(begin_mode="DEFERRED")
 
     def is_due(self, due: ColumnElement[bool]) -> bool:
-        """Return whether a condition from `domain.core.schedule_conditions` is met now."""
+        """Return whether a condition from `domain.core.due_time_sql` is met now."""
         with Session(self.reading_engine) as session:
-            return bool(session.scalar(select(due), compute_parameters(self.clock())))
+            return bool(session.scalar(select(due), compute_time_parameters(self.clock())))
 
     def get_run_seconds(self) -> float:
         """Return the duration of the current run in seconds, or 0 between runs."""
@@ -100,7 +100,7 @@ class Job(ABC):
         return 0.0 if since is None else monotonic() - since
 
     @abstractmethod
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Process all due work, and return the number of processed items.
 
         Implementations return early once `is_stopped` is set.
@@ -108,7 +108,7 @@ class Job(ABC):
 
     def process_due_work(self) -> int:
         """Process due work in the background, and return 0 if no work was due."""
-        return self.run_due()
+        return self.process_all_due_work()
 
     def is_new_period(self) -> bool:
         """Return whether a new period has begun since the last call.
@@ -166,7 +166,7 @@ class Job(ABC):
                 rest = _RETRY_SECONDS
             elif count:
                 rest = 0.0
-                self.tell()
+                self.notify_scheduler()
             with self._lock:
                 if self.is_stopped.is_set() or not (count or (self._is_asked_again and not rest)):
                     self._rests_until = monotonic() + rest
@@ -178,7 +178,7 @@ class Job(ABC):
         try:
             return self.process_due_work()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
-        # connections get the driver's errors.
+        # connections receive the driver's errors.
         except list_database_errors() as error:
             if is_conflict(error):  # the other transaction in the deadlock has continued
                 return 1
@@ -219,7 +219,7 @@ class PerWorkerJob(Job):
         self._period = every
         self._work = work
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Call the function and return 0, because no work is due afterwards."""
         self._work(self.settings)
         return 0
@@ -231,20 +231,20 @@ class PeriodicJob(PerWorkerJob):
     No worker starts the job while another worker still runs it.
     """
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         """Call the function if this worker claims the job first."""
         if self._claim_job(self.clock()):
             is_over = Event()
             Thread(target=self._extend_claim, args=(is_over,), name=self.name, daemon=True).start()
             try:
-                super().run_due()
+                super().process_all_due_work()
             finally:
                 is_over.set()
         return 0
 
     def _claim_job(self, now: datetime) -> bool:
         with use_engine(self.settings) as engine, Session(engine) as session, session.begin():
-            return claim_run(self.name, period=self._period, session=session, now=now)
+            return claim_job_run(self.name, period=self._period, session=session, now=now)
 
     def _extend_claim(self, is_over: Event) -> None:
         """Claim the job for each following period in advance, until the run ends."""
@@ -274,7 +274,7 @@ class Scheduler:
         self._has_news = Event()
         self._told_of_outage_at = float("-inf")
         for job in jobs:
-            job.tell = self._has_news.set
+            job.notify_scheduler = self._has_news.set
         self._thread = Thread(target=self._start_due_jobs, name="scheduler", daemon=True)
 
     def __enter__(self) -> Self:
@@ -320,7 +320,7 @@ class Scheduler:
             self._periods = (now, min(job.get_period_end() for job in self._jobs))
         if not self._question.may_result_have_changed() and monotonic() < self._is_quiet_until:
             return
-        answers = self._question.fetch_first_row(compute_parameters(now))
+        answers = self._question.fetch_first_row(compute_time_parameters(now))
         self._is_quiet_until = (
             float("-inf") if any(answers) else monotonic() + _QUIET_QUERY_INTERVAL_SECONDS
         )

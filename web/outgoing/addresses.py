@@ -1,14 +1,14 @@
 """Resolution of host names to addresses that outgoing requests may reach.
 
-A host name is resolved once, so that it cannot lead to another address after the check.
+A host name is resolved only once, so that the checked addresses are also used for the connection.
 """
 
 import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from domain.delivery.outgoing.addresses import Address, AddressPolicy
 from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundError
+from domain.delivery.outgoing.ip_address_policy import Address, AddressPolicy
 
 
 def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:
@@ -19,7 +19,7 @@ def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Se
     found = _resolve_host_name(host, port)
     allowed = [each for each in found if policy.allows_connection(each, host, port)]
     if not allowed:
-        kind = policy.find_blocked_kind(found[0]) or ""
+        kind = policy.find_blocked_address_kind(found[0]) or ""
         raise AddressBlockedError(host, found[0], kind, remedy=policy.remedy)
     return allowed
 
@@ -36,7 +36,7 @@ def _resolve_host_name(host: str, port: int) -> Sequence[Address]:
 
 
 def _parse_address(text: str) -> Address:
-    """Return an address, and convert IPv4 addresses that are written as IPv6."""
+    """Parse an address, and convert an IPv4-mapped IPv6 address to IPv4."""
     address = ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped or address

@@ -1,9 +1,10 @@
 """Child process that can only send messages through apprise.
 
 apprise opens its own connections, so an audit hook (PEP 578) checks every address to which it
-connects. The hook rejects other programs, Unix sockets, and files that do not belong to Python.
-Users write the URLs. A request may therefore only go to a public address, or to a host and port
-that the administrator has configured. Users can set neither its method nor its headers.
+connects. The hook also blocks starting other programs, connecting to Unix sockets, and opening
+files that do not belong to Python. Users write the URLs. A request may therefore only go to a
+public address, or to a host and port that the administrator has configured. Users cannot set the
+method or the headers of a request.
 
 The process does not inherit the service's environment. It reads requests from standard input and
 writes results to standard output, both as lines of JSON. It can handle several requests at the same
@@ -31,11 +32,11 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
-from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_address
 from domain.delivery.outgoing.errors import AddressBlockedError, describe_status_problem
-from domain.delivery.outgoing.hosts import HostList
+from domain.delivery.outgoing.host_lists import HostList
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy, parse_literal_address
 
-#: Maximum message length, in characters, of services that get the short text. Services for text
+#: Maximum message length, in characters, of services that receive the short text. Services for text
 #: messages and push messages have such limits.
 _MAX_SHORT_MESSAGE_LENGTH = 1_024
 #: Pattern for mentions that notify everyone. The sender of an alert must not cause such
@@ -137,11 +138,11 @@ class Sandbox:
             self._check_address(args[0], args[_ADDRESS_POSITIONS[event]])
         elif event == "open":
             self._check_file(args[0], args[1], args[2])
-        elif event.startswith(_FORBIDDEN_EVENTS) and not self._is_own_bind(event, args):
+        elif event.startswith(_FORBIDDEN_EVENTS) and not self._is_wildcard_udp_bind(event, args):
             _deny_access(f"the service tried an operation that is not allowed ({event})")
 
     def _check_address(self, opened: socket.socket, address: Any) -> None:
-        if address is None:  # a connected socket, whose address was checked before
+        if address is None:  # a connected socket, whose address was already checked
             return
         if opened.family not in {socket.AF_INET, socket.AF_INET6}:
             _deny_access("the service tried to connect to a local program")
@@ -151,7 +152,7 @@ class Sandbox:
             # The name would be resolved after this check.
             _deny_access("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
-        kind = _PUBLIC_ADDRESSES.find_blocked_kind(reached)
+        kind = _PUBLIC_ADDRESSES.find_blocked_address_kind(reached)
         request = _active_request.get(_ActiveRequest())
         if kind is not None and not _is_configured_host(str(reached), address[1], request.hosts):
             refused = AddressBlockedError(str(reached), reached, kind, remedy=request.remedy)
@@ -163,16 +164,19 @@ class Sandbox:
         writes = bool(isinstance(flags, int) and flags & _WRITE_FLAGS)
         writes |= isinstance(mode, str) and any(each in mode for each in "wax+")
         name = os.path.realpath(os.fsdecode(path))
-        if writes or not any(_is_inside(name, each) for each in self._readable):
+        if writes or not any(_is_inside_directory(name, each) for each in self._readable):
             _deny_access("the service tried to open a local file")
 
     @staticmethod
-    def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
-        """Return whether a UDP socket is bound without an address, as for sending."""
+    def _is_wildcard_udp_bind(event: str, args: tuple[Any, ...]) -> bool:
+        """Return whether a UDP socket is bound to the wildcard address.
+
+        This happens before a UDP socket sends data, so it is permitted.
+        """
         return event == "socket.bind" and isinstance(args[1], tuple) and not args[1][0]
 
 
-def _is_inside(name: str, place: str) -> bool:
+def _is_inside_directory(name: str, place: str) -> bool:
     return name.startswith(place.rstrip(os.sep) + os.sep)
 
 
@@ -182,7 +186,7 @@ def _store_lookup(host: Any, port: Any) -> None:
 
 
 def _is_configured_host(address: str, port: int, hosts: HostList) -> bool:
-    """Return whether the administrator has configured the address or the name that led to it."""
+    """Return whether the administrator configured the address or the name that resolved to it."""
     name, of_port = _last_lookup.get(("", 0))
     return hosts.has_host(address, port) or (of_port == port and hosts.has_host(name, port))
 
@@ -193,7 +197,7 @@ def _deny_access(reason: str) -> NoReturn:
 
 
 class AppriseRequestHandler:
-    """Handler of requests, each in its own thread."""
+    """Handler that sends messages and checks URLs, with a thread for each request."""
 
     def __init__(self, results: TextIO, hosts: HostList) -> None:
         """Load all services, and store the output for results and the configured hosts."""
@@ -256,7 +260,7 @@ class AppriseRequestHandler:
             return {"problem": "Apprise cannot parse this URL; its documentation lists the formats"}
         if len(service) > 1:
             return {"problem": "the URL has several targets: add each target separately"}
-        problem = self._find_file_problem(service) or _find_problem(service)
+        problem = self._find_file_problem(service) or _find_header_or_method_problem(service)
         if problem is None:
             problem = self._find_address_problem(service)
         if problem is not None:
@@ -276,7 +280,7 @@ class AppriseRequestHandler:
         )
 
     def _find_file_problem(self, service: Any) -> str | None:
-        """Return the problem with a service that reads local files or downloads, or None."""
+        """Return the problem with a service that reads files, or None if there is no problem."""
         files = self._apprise.AppriseAttachment
         named = any(isinstance(each, files) and each for each in vars(service).values())
         # The email service keeps key files in a nested object.
@@ -294,7 +298,7 @@ class AppriseRequestHandler:
         """
         host, port = getattr(service, "host", None), getattr(service, "port", None)
         address = parse_literal_address(host) if host and _find_host(service) else None
-        kind = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
+        kind = None if address is None else _PUBLIC_ADDRESSES.find_blocked_address_kind(address)
         if kind is None:
             return None
         is_generic = _get_module_name(service) in _GENERIC_SERVICES
@@ -308,7 +312,7 @@ class AppriseRequestHandler:
         service = None if self._is_local_service(url) else self._find_service(url)
         if service is None:
             return {"problem": "Apprise can no longer parse the URL"}
-        if (problem := _find_problem(service)) is not None:
+        if (problem := _find_header_or_method_problem(service)) is not None:
             return {"problem": problem}
         self._allow_hosts(service)
         sender = self._apprise.Apprise()
@@ -334,7 +338,7 @@ class AppriseRequestHandler:
         }
 
     def _allow_hosts(self, service: Any) -> None:
-        """Permit the configured hosts for a request, unless its service is generic."""
+        """Allow a request to reach the configured hosts, unless it uses a JSON, XML or form URL."""
         under_way = _active_request.get()
         under_way.remedy = _get_remedy(service)
         if _get_module_name(service) not in _GENERIC_SERVICES:
@@ -361,7 +365,7 @@ def _find_host(service: Any) -> str | None:
     return f"{host}:{port}" if host and port else host or None
 
 
-def _find_problem(service: Any) -> str | None:
+def _find_header_or_method_problem(service: Any) -> str | None:
     """Return the problem with a URL that sets a header or a method, or None."""
     if "headers" in service.template_kwargs and service.headers:
         return (
@@ -400,7 +404,7 @@ def _get_service_message(log_messages: Sequence[Any]) -> str:
 
 
 def _remove_secrets(words: str, url: str, *, host: str | None) -> str:
-    """Remove the parts of a URL from a text, except its scheme and the service's host."""
+    """Remove the parts of a URL from the given text, except its scheme and the service's host."""
     parts = re.split(r"[/:@?&=#,+]+", url.partition(":")[2])
     secrets = {each for part in parts for each in (part, unquote(part))}
     secrets -= {"", *(host or "").split(":")}
@@ -423,7 +427,7 @@ def _read_requests() -> Iterator[Mapping[str, Any]]:
 def fit_message_text(body: str, short: str, *, room: int) -> str:
     """Return text that fits within the given number of characters.
 
-    A long text that is cut ends with the short text, which contains the required actions.
+    Text that is cut off ends with the short text, which contains the required actions.
     """
     if room <= _MAX_SHORT_MESSAGE_LENGTH:
         return short
@@ -433,7 +437,7 @@ def fit_message_text(body: str, short: str, *, room: int) -> str:
 
 
 def neutralize_mentions(text: str) -> str:
-    """Change mentions in a text so that they notify no one."""
+    """Change the mentions in the given text so that they notify no one."""
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 

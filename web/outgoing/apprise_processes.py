@@ -1,7 +1,7 @@
 """Sends messages through apprise in child processes, which are started as needed.
 
 A child handles several requests at the same time (`web/outgoing/apprise_child.py`). If a request
-takes too long, the child gets no further requests, and is killed once its other requests have
+takes too long, the child receives no further requests, and is killed once its other requests have
 finished. A hung request therefore does not affect other requests. An idle child ends after a while.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.errors import OutgoingError
-from domain.paging.notifications.contact_types.base import SendProblem, UrlService
-from web.settings.reader import Settings
+from domain.paging.notifications.contact_types.base import ParsedServiceUrl, SendProblem
+from web.settings.environment import Settings
 
 #: Seconds to wait for a child to start. Loading all services takes half a second on an idle
 #: processor.
@@ -31,7 +31,7 @@ _ROOT = Path(__file__).parents[2]
 _PROCESS_ENDED_RESULT = {"problem": "the Apprise process ended unexpectedly"}
 
 
-def check_apprise_url(url: str, settings: Settings) -> UrlService:
+def check_apprise_url(url: str, settings: Settings) -> ParsedServiceUrl:
     """Return the service that a URL refers to.
 
     Raise InvalidError for the `address` field if the URL cannot be used.
@@ -58,7 +58,7 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
     if answer.get("shown") is None:
         problem = answer.get("problem") or "Apprise cannot parse this URL"
         raise InvalidError(f"{problem[:1].upper()}{problem[1:]}.", field="address")
-    return UrlService(answer["service"], answer["shown"], answer["lane"])
+    return ParsedServiceUrl(answer["service"], answer["shown"], answer["lane"])
 
 
 class AppriseProcesses:
@@ -81,9 +81,9 @@ class AppriseProcesses:
         is_alarm: bool,
         deadline: float,
     ) -> SendProblem | None:
-        """Send a message within the given time and return the problem, or None.
+        """Send a message within the given time and return the problem, or None if it was sent.
 
-        Services with a low length limit get `short_body`.
+        Services with a low length limit receive `short_body`.
         """
         message = {"title": title, "body": body, "short_body": short_body, "is_alarm": is_alarm}
         request = {"op": "send", "url": url, **message}
@@ -109,12 +109,12 @@ class AppriseProcesses:
 
     @property
     def process_ids(self) -> Sequence[int]:
-        """Ids of the running children."""
+        """IDs of the running child processes."""
         with self._lock:
             return [each.process.pid for each in self._children]
 
     def end_children(self) -> None:
-        """End all children."""
+        """End all child processes."""
         with self._lock:
             children, self._children = self._children, []
         for child in children:
@@ -125,7 +125,7 @@ class AppriseProcesses:
         with self._lock:
             self._children = [each for each in self._children if each.is_alive]
             for child in self._children:
-                if child.accepts_more:
+                if child.accepts_more_requests:
                     child.begin_request()
                     return child
             child = _AppriseChild(self._settings)
@@ -142,7 +142,7 @@ class AppriseProcesses:
             self._schedule_idle_end(child)
 
     def _schedule_idle_end(self, child: "_AppriseChild") -> None:
-        """End a child after a while if it gets no work."""
+        """End a child after a while if it receives no work."""
         timer = Timer(self._idle_seconds, self._end_child_if_idle, (child, child.served))
         timer.daemon = True
         timer.start()
@@ -166,7 +166,7 @@ class _AppriseChild:
             text=True,
             env=_build_environment(settings),
             cwd=_ROOT,
-            # The child must finish its messages when the worker receives a signal.
+            # The child must finish its messages even if the worker receives a signal.
             start_new_session=True,
         )
         if self.process.stdin is None or self.process.stdout is None:
@@ -188,7 +188,7 @@ class _AppriseChild:
         return not self._has_ended
 
     @property
-    def accepts_more(self) -> bool:
+    def accepts_more_requests(self) -> bool:
         return self.is_alive and not self.has_hung and self._active < _MAX_REQUESTS_PER_CHILD
 
     @property
@@ -271,7 +271,7 @@ def _build_environment(settings: Settings) -> dict[str, str]:
 
 
 def _write_ca_bundle(trusted_ca_file: Path, folder: Path) -> Path:
-    """Return a file with the usual certificate authorities and those in TRUSTED_CA_FILE."""
+    """Return a file with the usual certificate authorities and TRUSTED_CA_FILE's authorities."""
     import certifi  # noqa: PLC0415 - only where that is set
 
     text = f"{certifi.contents()}\n{trusted_ca_file.read_text(encoding='utf-8')}"

@@ -23,10 +23,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.response import HTTPResponse
 
-from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
-from domain.delivery.outgoing.addresses import AddressPolicy
-from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.core.tls import build_outgoing_tls_context, find_tls_failure_reason
 from domain.delivery.outgoing.deadlines import run_with_deadline
+from domain.delivery.outgoing.destination_claims import DeliveryAttempt
 from domain.delivery.outgoing.errors import (
     ConnectionFailedError,
     DeadlineExceededError,
@@ -35,11 +34,12 @@ from domain.delivery.outgoing.errors import (
     TlsFailedError,
     describe_status_problem,
 )
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy
 from domain.delivery.outgoing.signing import OutgoingMessage, build_signed_headers
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 from web.outgoing.addresses import resolve_allowed_addresses
 from web.outgoing.proxy import Proxy, is_direct_request
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: Time limit in seconds for a whole request: name lookup, connection, TLS, sending and response.
 DEADLINE_SECONDS = 10.0
@@ -63,9 +63,9 @@ class OutgoingResponse:
     seconds: float
     #: First bytes of the body.
     beginning: bytes = field(repr=False, default=b"")
-    #: False if the connection was closed before the end of the body, or the body is too large.
+    #: `False` if the connection was closed before the end of the body, or the body is too large.
     is_complete: bool = True
-    #: Headers ETag and Last-Modified.
+    #: Values of the ETag and Last-Modified headers.
     etag: str | None = None
     last_modified: str | None = None
 
@@ -90,7 +90,7 @@ class OutgoingClient:
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
         """Store the permitted addresses and the time limit for a whole request."""
-        self._route = _Route(policy=policy, trusted_ca_file=trusted_ca_file, proxy=proxy)
+        self._route = _NetworkRoute(policy=policy, trusted_ca_file=trusted_ca_file, proxy=proxy)
         self._deadline = deadline
         self._kept: tuple[str, HTTPConnection] | None = None
 
@@ -98,7 +98,10 @@ class OutgoingClient:
     def from_settings(
         cls, settings: Settings, policy: AddressPolicy | None = None
     ) -> "OutgoingClient":
-        """Return a client with the rules from the settings, or with other address rules."""
+        """Return a client with the rules from the settings.
+
+        `policy` replaces the address rules from the settings.
+        """
         return cls(
             policy or AddressPolicy.from_networks(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
@@ -108,7 +111,7 @@ class OutgoingClient:
     def send_post(
         self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]
     ) -> OutgoingResponse:
-        """Send a POST and return the response with any status.
+        """Send a POST and return the response, regardless of its status.
 
         Raise OutgoingError if there is no response.
         """
@@ -126,9 +129,10 @@ class OutgoingClient:
         return answer
 
     def fetch_url(self, url: OutgoingUrl) -> OutgoingResponse:
-        """Request a URL once and return the response, with more of its body than for a POST.
+        """Send a GET and return the response.
 
-        The connection is not kept. Raise OutgoingError if there is no response.
+        The response contains more of its body than the response to a POST. The connection is not
+        kept. Raise OutgoingError if there is no response.
         """
         return self._send_once(url, None, {}, kept=_MAX_KEPT_GET_BYTES)
 
@@ -183,7 +187,7 @@ class OutgoingClient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Route:
+class _NetworkRoute:
     """Rules and proxy that determine how a host is reached."""
 
     policy: AddressPolicy
@@ -200,11 +204,12 @@ class _OutgoingRequest:
         body: bytes | None,
         headers: Mapping[str, str],
         *,
-        route: _Route,
+        route: _NetworkRoute,
         kept: int = _MAX_KEPT_POST_BYTES,
         read: int = _MAX_RESPONSE_BYTES,
     ) -> None:
-        #: URL and body of the request, which is a POST with a body and otherwise a GET.
+        #: URL and body of the request. A request with a body is a POST, and any other request is a
+        #: GET.
         self._url, self._body = url, body
         self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
         self._route = route
@@ -239,7 +244,7 @@ class _OutgoingRequest:
     def _try_kept_connection(self, kept_connection: HTTPConnection) -> bool:
         """Send the request on a kept connection, or return False if the other side has closed it.
 
-        The request may still have arrived. Receivers recognize a repeated request by its id.
+        The request may still have arrived. Receivers recognize a repeated request by its ID.
         """
         self.connection = kept_connection
         if not kept_connection.is_connected:
@@ -273,7 +278,7 @@ class _OutgoingRequest:
         else:
             self._target = f"http://{self._url.authority}{self._url.target}"
             self._headers |= proxy.headers
-        proxy.connect_through(self.connection)
+        proxy.open_tunnel(self.connection)
 
     def _connect_to_host(self) -> None:
         """Connect to the first address that accepts the connection."""
@@ -344,7 +349,11 @@ class _OutgoingRequest:
 
 
 def _read_limited_body(response: HTTPResponse, kept: int, maximum: int) -> tuple[bytes, bool]:
-    """Read fewer than `maximum` body bytes; return the beginning and whether it is whole."""
+    """Read a response body up to a limit.
+
+    Return the first `kept` bytes, and whether the body is complete, which means shorter than
+    `maximum`.
+    """
     left, beginning = maximum, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
@@ -403,7 +412,7 @@ def attempt_delivery(
     *,
     now: datetime,
 ) -> DeliveryAttempt:
-    """Send a message once and return the result."""
+    """Send a signed message once, and return the response or the problem."""
     headers = build_signed_headers(message, secrets, now=now)
     try:
         answer = client.send_post(parse_outgoing_url(url), message.body, headers)
@@ -411,7 +420,7 @@ def attempt_delivery(
         return DeliveryAttempt(problem=str(error))
     return DeliveryAttempt(
         problem=answer.problem,
-        asked_seconds=answer.retry_after,
+        retry_after_seconds=answer.retry_after,
         status=answer.status,
         response=answer.beginning,
         milliseconds=round(answer.seconds * 1000),

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from domain.delivery.mail.smtp import MailServer, SenderAddress
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _DEFAULT_PORTS = {"smtp": 587, "smtps": 465}
 

@@ -10,12 +10,12 @@ from urllib.parse import unquote, urlsplit
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
-from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_address
 from domain.delivery.outgoing.errors import (
     AddressBlockedError,
     ConnectionFailedError,
     HostNotFoundError,
 )
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy, parse_literal_address
 from domain.delivery.outgoing.urls import OutgoingUrl
 from web.outgoing.addresses import resolve_allowed_addresses
 
@@ -38,7 +38,7 @@ class Proxy:
 
     @classmethod
     def from_text(cls, url: str) -> "Proxy | None":
-        """Parse a value of OUTGOING_PROXY, which may be empty."""
+        """Parse a value of OUTGOING_PROXY, and return None if the value is empty."""
         if not url:
             return None
         parts = urlsplit(url)
@@ -48,10 +48,10 @@ class Proxy:
             headers["Proxy-Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         return cls(host=parts.hostname or "", port=parts.port or 80, headers=headers)
 
-    def connect_through(self, connection: HTTPConnection) -> None:
-        """Connect through the proxy.
+    def open_tunnel(self, connection: HTTPConnection) -> None:
+        """Connect to the host behind the proxy.
 
-        Raise ConnectionFailedError if the proxy does not connect.
+        Raise ConnectionFailedError if the proxy does not establish the connection.
         """
         try:
             connection.connect()
@@ -73,15 +73,19 @@ def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     try:
         addresses = resolve_allowed_addresses(url.host, url.port, policy)
     except HostNotFoundError:
-        _check_possibly_public(url.host, policy)
+        _check_may_be_public(url.host, policy)
         return False
-    return all(_PUBLIC_ADDRESSES.find_blocked_kind(each) is not None for each in addresses)
+    return all(_PUBLIC_ADDRESSES.find_blocked_address_kind(each) is not None for each in addresses)
 
 
-def _check_possibly_public(host: str, policy: AddressPolicy) -> None:
-    """Raise an error for a host that is not resolved here and leads to a private network."""
+def _check_may_be_public(host: str, policy: AddressPolicy) -> None:
+    """Check that a host that is not resolved here may be public.
+
+    Raise AddressBlockedError for a private address, and HostNotFoundError for a private-network
+    name.
+    """
     address = parse_literal_address(host)  # such as `localhost.` and `127.0.0.1.`
-    refusal = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
+    refusal = None if address is None else _PUBLIC_ADDRESSES.find_blocked_address_kind(address)
     if address is not None and refusal is not None:
         raise AddressBlockedError(host, address, refusal, remedy=policy.remedy)
     if address is None and _PRIVATE_NAME.fullmatch(host.rstrip(".")):

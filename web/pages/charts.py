@@ -10,8 +10,8 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from domain.alerts.listing.charts import DayCounts
-from domain.alerts.listing.project_hours import MAX_HOUR_COUNT, SHOWN_HOURS
+from domain.alerts.listing.daily_counts import DayCounts
+from domain.alerts.listing.hourly_counts import MAX_HOUR_COUNT, SHOWN_HOURS
 from domain.core.clock import format_api_time
 from domain.core.durations import format_duration
 
@@ -32,7 +32,7 @@ _MISSING = "\u2013"
 _LEVELS = 4
 
 
-class Label(NamedTuple):
+class ColumnLabel(NamedTuple):
     """The label of a column: `full` for tables and values, `short` for the axis of the chart."""
 
     full: str
@@ -50,7 +50,7 @@ class Series(NamedTuple):
     href: str | None = None
 
 
-class Shape(NamedTuple):
+class ChartElement(NamedTuple):
     """A bar, or a marker on a line. A marker has no height."""
 
     name: str
@@ -58,12 +58,12 @@ class Shape(NamedTuple):
     height: float = 0
 
 
-class Column(NamedTuple):
+class ChartColumn(NamedTuple):
     """A column of a chart: a day, a week or an hour."""
 
-    label: Label
-    shapes: tuple[Shape, ...]
-    #: Values of the series as texts.
+    label: ColumnLabel
+    shapes: tuple[ChartElement, ...]
+    #: Values of the series as text.
     cells: tuple[str, ...]
     total: str
     #: Label and values as one line.
@@ -81,7 +81,7 @@ class Chart(NamedTuple):
     series: tuple[Series, ...]
     #: Vertical position and text of each tick.
     ticks: tuple[tuple[float, str], ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ChartColumn, ...]
     #: Segments of lines: the series, the column, and the vertical positions in this column and the
     #: next.
     segments: tuple[tuple[str, int, float, float], ...]
@@ -97,14 +97,14 @@ class Scale:
     def __init__(
         self, maximum: float, steps: Iterable[float], write: Callable[[float], str]
     ) -> None:
-        """Choose the first step with which the scale has at most five ticks."""
+        """Choose the first step that results in at most five ticks."""
         step = next(each for each in steps if maximum <= each * _MAX_TICKS)
         self._top = step * max(math.ceil(maximum / step), 1)
         values = [step * each for each in range(round(self._top / step) + 1)]
         self.ticks = tuple((self.get_y(each), write(each) if each else "0") for each in values)
 
     def get_y(self, value: float) -> float:
-        """Return the vertical position of a value."""
+        """Return the vertical position of a value in pixels."""
         return round(BASE - (BASE - TOP) * value / self._top, 2)
 
 
@@ -118,7 +118,7 @@ def build_count_scale(maximum: float) -> Scale:
 
 
 def build_duration_scale(maximum: float) -> Scale:
-    """Return a scale for seconds, whose ticks are round durations."""
+    """Return a scale for durations in seconds, with round durations as ticks."""
     return Scale(maximum, (*_DURATION_STEPS, *_list_round_numbers(_WEEK)), format_seconds)
 
 
@@ -134,13 +134,13 @@ def format_seconds(value: float | None) -> str:
     return _MISSING if value is None else format_duration(timedelta(seconds=int(value)))
 
 
-def label_days(days: Iterable[date]) -> tuple[Label, ...]:
-    """Return the labels for the given days."""
-    return tuple(Label(f"{day.day} {day:%B}", f"{day.day} {day:%b}") for day in days)
+def label_days(days: Iterable[date]) -> tuple[ColumnLabel, ...]:
+    """Return a full label and a short label for each day."""
+    return tuple(ColumnLabel(f"{day.day} {day:%B}", f"{day.day} {day:%b}") for day in days)
 
 
-def build_bars(
-    labels: Sequence[Label],
+def build_bar_chart(
+    labels: Sequence[ColumnLabel],
     series: Iterable[Series],
     marks: Mapping[int, Sequence[str]] | None = None,
     links: Sequence[str] = (),
@@ -148,8 +148,8 @@ def build_bars(
 ) -> Chart:
     """Return a chart of stacked bars. Series without values are left out.
 
-    `marks` contains the texts of marks by column index. `links` contains the URL of each column's
-    list, and `mark_links` contains the URL of the list of each column's marks.
+    `marks` contains the labels of markers by column index. `links` contains the URL of the list for
+    each column, and `mark_links` contains the URL of the list of each column's markers.
     """
     found, marks = tuple(each for each in series if any(each.values)), marks or {}
     sums = [sum(each.values[place] or 0 for each in found) for place in range(len(labels))]
@@ -162,7 +162,7 @@ def build_bars(
             if value := each.values[place]:
                 height = max(BASE - scale.get_y(value), _LEAST_HEIGHT)
                 below -= height
-                shapes.append(Shape(each.name, round(below, 2), round(height, 2)))
+                shapes.append(ChartElement(each.name, round(below, 2), round(height, 2)))
         total = f"{sums[place]:,.0f}"
         words = _join_values(found, cells, place)
         words = f"{total} ({words})" if words and len(found) > 1 else words or total
@@ -171,25 +171,25 @@ def build_bars(
         href = links[place] if links and sums[place] else None
         marks_href = mark_links[place] if mark_links and places else None
         shown = (tuple(shapes), tuple(cells))
-        columns.append(Column(label, *shown, total, text, places, href, marks_href))
+        columns.append(ChartColumn(label, *shown, total, text, places, href, marks_href))
     return Chart(
         found, scale.ticks, tuple(columns), (), sum(sums), max(sums, default=0), any(marks)
     )
 
 
-def build_lines(labels: Sequence[Label], series: Sequence[Series]) -> Chart:
+def build_lines(labels: Sequence[ColumnLabel], series: Sequence[Series]) -> Chart:
     """Return a line chart of durations in seconds. A line has a gap where a value is missing."""
     values = [value for each in series for value in each.values if value is not None]
     scale, columns = build_duration_scale(max(values, default=0)), []
     for place, label in enumerate(labels):
         shapes = tuple(
-            Shape(each.name, scale.get_y(value))
+            ChartElement(each.name, scale.get_y(value))
             for each in series
             if (value := each.values[place]) is not None
         )
         cells = tuple(format_seconds(each.values[place]) for each in series)
         text = f"{label.full}: {_join_values(series, cells, place) or _MISSING}"
-        columns.append(Column(label, shapes, cells, "", text, ()))
+        columns.append(ChartColumn(label, shapes, cells, "", text, ()))
     segments = tuple(
         (each.name, place, scale.get_y(one), scale.get_y(next_one))
         for each in series
@@ -210,7 +210,7 @@ def _join_values(series: Iterable[Series], cells: Iterable[str], place: int) -> 
     )
 
 
-def build_severity_bars(
+def build_severity_chart(
     days: Sequence[DayCounts],
     list_url: str,
     marks: Mapping[date, Sequence[str]] | None = None,
@@ -219,7 +219,7 @@ def build_severity_bars(
     """Return a chart of alerts by day and severity, with the highest severity at the bottom.
 
     `list_url` is the URL of the list of alerts, with a query, to which filters are added.
-    `marks_url` is the URL of the list of marks, to which a day is added.
+    `marks_url` is the URL of the list of markers, to which a day is added.
     """
     series = (
         Series(
@@ -233,13 +233,16 @@ def build_severity_bars(
     places = {each.day: place for place, each in enumerate(days)}
     found = {places[day]: texts for day, texts in (marks or {}).items() if day in places}
     bounds = [*places, max(places) + timedelta(days=1)]
-    links = [add_period(list_url, "created", *pair) for pair in pairwise(bounds)]
+    links = [add_period_to_url(list_url, "created", *pair) for pair in pairwise(bounds)]
     mark_links = [f"{marks_url}?day={day}#deployments" for day in places] if marks_url else ()
-    return build_bars(label_days(places), series, found, links, mark_links)
+    return build_bar_chart(label_days(places), series, found, links, mark_links)
 
 
-def add_period(url: str, name: str, start: date, end: date) -> str:
-    """Add the start and end of a period, which are days or times, to a URL's query."""
+def add_period_to_url(url: str, name: str, start: date, end: date) -> str:
+    """Add the start and end of a period to a URL's query.
+
+    The start and end are days or times.
+    """
     bounds = (
         format_api_time(each) if isinstance(each, datetime) else each.isoformat()
         for each in (start, end)
@@ -252,10 +255,10 @@ def list_hour_links(url: str, name: str, now: datetime) -> list[str]:
     """Return list URLs for the last 24 hours: a URL for each hour, and a URL for all hours."""
     bounds = [now - timedelta(hours=hours) for hours in range(SHOWN_HOURS, -1, -1)]
     pairs = (*pairwise(bounds), (bounds[0], now))
-    return [add_period(url, name, *pair) for pair in pairs]
+    return [add_period_to_url(url, name, *pair) for pair in pairs]
 
 
-def compute_level(count: int, most: int) -> int:
+def compute_heat_level(count: int, most: int) -> int:
     """Return the level of a count in a heat map, from 0 to 4."""
     return -(-count * _LEVELS // most) if count else 0
 
@@ -270,9 +273,9 @@ def list_level_ranges(most: int) -> tuple[tuple[int, int, int], ...]:
 
 #: Functions and values for templates.
 TEMPLATE_GLOBALS: Mapping[str, Any] = {
-    "build_severity_bars": build_severity_bars,
+    "build_severity_chart": build_severity_chart,
     "full_hour": MAX_HOUR_COUNT,
-    "heat_level": compute_level,
+    "heat_level": compute_heat_level,
     "heat_ranges": list_level_ranges,
     "hour_links": list_hour_links,
 }

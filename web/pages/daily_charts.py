@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from domain.alerts.integrations.delivery_hours import MAX_DAY_COUNT, DeliveryCount
+from domain.alerts.integrations.delivery_counts import MAX_DAY_COUNT, DeliveryCount
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
-from domain.oauth.applications.daily_use import SHOWN_DAYS, DailyUse
-from web.pages.charts import Chart, Series, build_bars, label_days
+from domain.oauth.applications.daily_usage import SHOWN_DAYS, DailyUsage
+from web.pages.charts import Chart, Series, build_bar_chart, label_days
 
 #: Maximum number of events that a chart counts.
 MAX_EVENTS = 20_000
@@ -31,8 +31,11 @@ def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
     return {day: convert_to_utc(datetime.combine(day, time()), place) for day in days}
 
 
-def build_use_charts(use: DailyUse, *, application_url: str) -> Sequence[TitledChart]:
-    """Return the charts of an application. Charts without values are left out."""
+def build_usage_charts(use: DailyUsage, *, application_url: str) -> Sequence[TitledChart]:
+    """Return the charts of an application's daily requests, issued tokens and rejected requests.
+
+    Charts without values are left out.
+    """
     calls = "API requests with a token of the application. Days are in UTC."
     issued = "Access tokens from all grants, including refreshed tokens. Days are in UTC."
     rejected = "Requests to sign in or for tokens. Only the newest with each reason are stored."
@@ -46,7 +49,7 @@ def build_use_charts(use: DailyUse, *, application_url: str) -> Sequence[TitledC
     rejections = [Series("bad", "Rejected requests", use.rejections)]
     links = [f"{application_url}?day={day}#rejected" for day in use.days]
     return [
-        TitledChart(title, build_bars(labels, series, links=lists), note)
+        TitledChart(title, build_bar_chart(labels, series, links=lists), note)
         for title, series, note, lists in (
             ("API requests", requests, calls, ()),
             ("Tokens issued", tokens, issued, ()),
@@ -77,7 +80,7 @@ def build_instance_charts(
     note = f"Deliveries of deleted integrations are not counted.{limit * is_limited}"
     last = f"Only the last {MAX_EVENTS:,} are counted." if len(failures) == MAX_EVENTS else ""
     return [
-        TitledChart(title, build_bars(labels, series, links=links), words)
+        TitledChart(title, build_bar_chart(labels, series, links=links), words)
         for title, series, links, words in (
             ("Deliveries of alerts", received, delivery_links, note),
             ("Failed sign-ins", (failed,), failure_links, last),

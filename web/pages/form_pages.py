@@ -1,4 +1,4 @@
-"""Renders pages with a form, which show validation errors."""
+"""Renders pages with a form and its validation errors."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ from domain.core.errors import QueryError
 from domain.core.types.pagination import ListPage
 from domain.core.types.validation import SchemaT, validate_query
 from web.access.decorators import get_current_user
-from web.http.public_urls import page_url
+from web.http.public_urls import find_page_url
 from web.services import get_settings
 
 #: Parameters of keyset pagination.
@@ -56,7 +56,7 @@ def parse_day(arguments: Mapping[str, str]) -> date | None:
         raise QueryError("`day` must be a date such as 2027-05-31.", field="day") from error
 
 
-def read_query_part(schema: type[SchemaT]) -> SchemaT:
+def read_query_parameters(schema: type[SchemaT]) -> SchemaT:
     """Return the query parameters that a schema defines.
 
     Raise QueryError for invalid values.
@@ -71,16 +71,16 @@ def get_page_size() -> int:
     return chosen or get_settings().page_size
 
 
-def get_requested_slice() -> KeysetRange:
-    """Return the requested slice of the list.
+def get_requested_keyset_range() -> KeysetRange:
+    """Return the range of a list that the cursor in the request selects.
 
     Raise QueryError for an invalid cursor.
     """
     return build_keyset_range(request.args, size=get_page_size())
 
 
-def get_requested_part(*, order_by: str) -> PageRequest:
-    """Return the requested part of a list with numbered pages.
+def get_page_request(*, order_by: str) -> PageRequest:
+    """Return the size and offset of the numbered page that the request selects.
 
     Raise QueryError for an invalid page number.
     """
@@ -102,7 +102,7 @@ class LinkedPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """Tab above a list, which selects a part of its items."""
+    """Tab that selects some of the items in a list."""
 
     key: str
     #: Number of items, or None if counting would be slow.
@@ -112,7 +112,7 @@ class Tab:
 
     @property
     def label(self) -> str:
-        """Name of the tab."""
+        """Displayed name of the tab."""
         return self.key.capitalize()
 
 
@@ -130,7 +130,7 @@ def build_page_links(
     )
 
 
-def build_numbered_links(
+def build_numbered_page_links(
     page_result: PageResult[Any] | ListPage[Any], page_request: PageRequest, list_url: str = ""
 ) -> LinkedPage:
     """Add the URLs of the next and previous pages to a numbered page, keeping current filters.
@@ -163,7 +163,7 @@ def _build_page_url(
 
 
 def _list_kept_parameters() -> list[tuple[str, int | str | None]]:
-    """Return the parameters of this request that are not a position in the list."""
+    """Return the parameters of this request, except the position in the list."""
     return [
         (name, value)
         for name, value in request.args.items()
@@ -178,7 +178,7 @@ def _build_list_url(query: list[tuple[str, int | str | None]], url: str = "") ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeChoice:
+class PageSizeChoice:
     """Choice of page sizes for a user."""
 
     #: Current number of rows on a page.
@@ -190,15 +190,15 @@ class SizeChoice:
     next: str
 
 
-def build_page_size_choice() -> SizeChoice | None:
+def build_page_size_choice() -> PageSizeChoice | None:
     """Return the choice of page sizes for this list, or None if there is no choice.
 
     Users have a choice if they are signed in and the page is not the response to a form.
     """
-    if not current_user.is_authenticated or page_url() is None:
+    if not current_user.is_authenticated or find_page_url() is None:
         return None
     size = get_page_size()
-    return SizeChoice(
+    return PageSizeChoice(
         size=size,
         sizes=tuple(sorted({*PAGE_SIZES, size})),
         next=build_first_page_url(),

@@ -10,9 +10,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from domain.core import threads
+from domain.core import thread_pools
 
-#: Parser without headings, since pages have their own, and without images from other sites.
+#: Parser without headings, since pages have their own headings, and without images from other
+#: sites.
 _TEXT_PARSER = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
     ["heading", "lheading", "image"]
 )
@@ -53,12 +54,12 @@ def render_markdown(text: str) -> Markup:
 def render_markdown_document(text: str) -> Markup:
     """Return Markdown as `render_markdown` does, with tables and lowered headings.
 
-    Images become links, since a request for an image would reveal the reader of the page to its
-    host.
+    Images become links, since a request for an image would reveal the reader of the page to the
+    image's host.
     """
     if len(text) <= _MIN_THREAD_LENGTH:
         return _render_cached_document(text)
-    return threads.rendering_pool.run_task(_render_cached_document, text)
+    return thread_pools.rendering_pool.run_task(_render_cached_document, text)
 
 
 @lru_cache(maxsize=128)

@@ -18,7 +18,7 @@ class QrCode:
 
 
 def build_qr_code(text: str) -> QrCode | None:
-    """Return the QR code for a text, or None if the text is too long."""
+    """Return the QR code for the given text, or None if the text is too long."""
     try:
         code = segno.make(text, micro=False)
     except segno.DataOverflowError:

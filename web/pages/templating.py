@@ -16,26 +16,26 @@ from flask_login import current_user
 from markupsafe import Markup, escape
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.alerts.reading.times import format_utc_time
+from domain.alerts.parsing.times import format_utc_time
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.durations import format_duration, format_waiting_time
 from domain.core.errors import DomainError
-from domain.core.text_links import is_web_url, split_alert_numbers, split_links
+from domain.core.text_links import is_web_url, split_at_alert_numbers, split_at_urls
 from domain.core.time_zones import format_period, format_utc_offset, get_zone, list_zone_choices
 from domain.git.access import can_read_repository
 from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
 from domain.projects.access import COUNT_LIMIT
 from web.access.decorators import can_open_group
-from web.access.return_urls import shorten_address
-from web.access.second_factor_rule import find_upcoming_factor_requirement
+from web.access.return_urls import shorten_return_url
+from web.access.second_factor_requirements import find_upcoming_second_factor_requirement
 from web.http.browser_zone import get_browser_zone
-from web.http.public_urls import get_current_path, page_url
+from web.http.public_urls import find_page_url, get_current_path_and_query
 from web.pages.charts import TEMPLATE_GLOBALS
 from web.pages.compiled_templates import open_template_cache
-from web.pages.double_taps import is_result_of_form, is_update
+from web.pages.cooperative_rendering import CooperativeTemplate
+from web.pages.double_submit_protection import is_form_result, is_page_refresh
 from web.pages.list_query import build_page_size_choice
 from web.pages.markdown import render_markdown_document
-from web.pages.rendering import CooperativeTemplate
 from web.services import get_current_time, get_settings
 
 _MINUTE = 60
@@ -50,11 +50,11 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: Units of short texts, largest first.
+#: Units of durations in short form, largest first.
 _SHORT_UNITS = ((_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
-#: A time as it is stored in the details of audit events.
+#: Pattern for times in the details of audit events.
 _STORED_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
-#: A time in a message to several people (domain/core/clock.py).
+#: Pattern for times in messages to several people (domain/core/clock.py).
 _MESSAGE_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC)")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 #: Maximum number of seconds between a time and now for which the distance is always shown.
@@ -78,7 +78,7 @@ _SIGNED_IN_LINKS = (
     (
         "Projects",
         "home.groups_and_projects",
-        # All pages below a project or group belong to it, too.
+        # All pages below a project or group also belong to this navigation link.
         ("home.groups", "groups.", "projects."),
     ),
     (
@@ -129,21 +129,21 @@ def _build_context() -> dict[str, Any]:
         "project": g.get("project"),
         "group": g.get("group"),
         "page_mark": g.get("page_mark"),
-        "current_path": get_current_path,
-        "second_factor_to_come": find_upcoming_factor_requirement,
+        "current_path": get_current_path_and_query,
+        "second_factor_to_come": find_upcoming_second_factor_requirement,
     }
 
 
-def return_address(path: str | None = None) -> str | None:
+def build_sign_in_return_url(path: str | None = None) -> str | None:
     """Return the URL of a page, by default this page, for redirects after a sign-in.
 
     If the database is unavailable, a long URL loses its query, because error pages must not fail.
     """
-    path = path or get_current_path()
+    path = path or get_current_path_and_query()
     if g.get("asks_no_database"):
         return path.partition("?")[0]
     try:
-        return shorten_address(path)
+        return shorten_return_url(path)
     except (DomainError, SQLAlchemyError):
         return path.partition("?")[0]
 
@@ -219,7 +219,7 @@ def format_short_time(moment: datetime, now: datetime, *, seconds: bool = False)
 
 
 def split_message_times(text: str) -> list[str | datetime]:
-    """Return the parts of a message: texts, and the times between them."""
+    """Split a message at the times that it contains, and return the text and the times in order."""
     return [
         datetime.fromisoformat(part.replace(" UTC", "+00:00")) if index % 2 else part
         for index, part in enumerate(_MESSAGE_TIME.split(text))
@@ -233,14 +233,14 @@ def format_exact_time(moment: datetime) -> str:
 
 
 def format_day(day: date) -> str:
-    """Return a day, such as `4 Jan 2027`."""
+    """Remove overrides of the writing direction from the given text."""
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def format_event_fact(text: str) -> str:
-    """Return a detail of an audit event, with a stored time as an exact time.
+def format_event_detail(text: str) -> str:
+    """Return a detail of an audit event, formatted as an exact time if it is a stored time.
 
-    Times without an offset are local times of the object, so their zone does not change.
+    Times without an offset are in the time zone of the affected object, so they are not converted.
     """
     if not _STORED_TIME.fullmatch(text):
         return text
@@ -286,7 +286,7 @@ def format_milliseconds(duration: int | None) -> str:
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
-def run_duration(took_ms: int) -> str:
+def format_run_duration(took_ms: int) -> str:
     """Return a runtime given in milliseconds, such as `340 ms`, `12.3 s` or `1h30m`."""
     length = timedelta(milliseconds=took_ms)
     if length < timedelta(seconds=1):
@@ -311,7 +311,7 @@ def replace_invisible_text(text: str | None, instead: str = "(blank)") -> str:
     """Return a name or title, or the fallback if it would be invisible.
 
     A name of spaces and zero-width characters would be an invisible link. Overrides of the writing
-    direction, which can disguise a text, are replaced.
+    direction are replaced, because they can disguise text.
     """
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
         return text.translate(_DIRECTION_OVERRIDES)
@@ -323,10 +323,11 @@ def remove_direction_overrides(text: str) -> str:
     return text.translate(_DIRECTION_OVERRIDES)
 
 
-def mark_code(text: str) -> Markup:
-    """Mark the parts of a text between backticks as code.
+def format_code_spans(text: str) -> Markup:
+    """Mark the parts of the given text between backticks as code.
 
-    Errors and descriptions of settings name parameters in backticks, for all interfaces alike.
+    Error messages and descriptions of settings use backticks for the names of parameters in all
+    interfaces.
     """
     parts = text.split("`")
     if len(parts) % 2 == 0:  # A value in the text contains a backtick.
@@ -354,23 +355,23 @@ def init_app(app: Flask) -> None:
     folder = Path(app.static_folder or "static")
 
     @cache
-    def version_of(filename: str) -> str:
+    def compute_asset_version(filename: str) -> str:
         return hashlib.sha256((folder / filename).read_bytes()).hexdigest()[:12]
 
     def asset(filename: str) -> str:
         # The URL changes with the content, so that browsers may cache it for a year.
-        return url_for("static", filename=filename, v=version_of(filename))
+        return url_for("static", filename=filename, v=compute_asset_version(filename))
 
     filters: dict[str, Callable[..., Any]] = {
         "pluralize": pluralize,
         "capped": format_capped_count,
         "noun": choose_noun_form,
-        "link_parts": split_links,
-        "alert_parts": split_alert_numbers,
+        "link_parts": split_at_urls,
+        "alert_parts": split_at_alert_numbers,
         "duration": format_seconds,
         "lateness": format_lateness,
         "duration_text": format_duration,
-        "run_duration": run_duration,
+        "format_run_duration": format_run_duration,
         "short_time": format_short_time,
         "exact_time": format_exact_time,
         "in_zone": format_local_time,
@@ -378,7 +379,7 @@ def init_app(app: Flask) -> None:
         "cadence": format_cadence,
         "restriction": format_restriction,
         "written_day": format_day,
-        "event_fact": format_event_fact,
+        "event_fact": format_event_detail,
         # This is for the `datetime` attribute (RFC 3339, in UTC).
         "machine_time": format_utc_time,
         "file_size": format_file_size,
@@ -389,7 +390,7 @@ def init_app(app: Flask) -> None:
         "readable": remove_direction_overrides,
         "document": render_markdown_document,
         "initial": get_initial,
-        "mark_code": mark_code,
+        "format_code_spans": format_code_spans,
     }
     app.jinja_env.filters.update(filters)
     app.jinja_env.globals.update(TEMPLATE_GLOBALS)
@@ -397,10 +398,10 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["with_files"] = can_read_repository
     app.jinja_env.tests["open_group"] = can_open_group
     app.jinja_env.globals["asset"] = asset
-    app.jinja_env.globals["follows_a_change"] = is_result_of_form
-    app.jinja_env.globals["is_update"] = is_update
-    app.jinja_env.globals["page_url"] = page_url
-    app.jinja_env.globals["return_address"] = return_address
+    app.jinja_env.globals["follows_a_change"] = is_form_result
+    app.jinja_env.globals["is_page_refresh"] = is_page_refresh
+    app.jinja_env.globals["page_url"] = find_page_url
+    app.jinja_env.globals["build_sign_in_return_url"] = build_sign_in_return_url
     app.jinja_env.globals["viewer_zone"] = get_viewer_zone
     app.jinja_env.globals["format_period"] = format_period
     app.jinja_env.globals["zone_choices"] = lambda: list_zone_choices(get_current_time())

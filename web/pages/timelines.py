@@ -28,7 +28,7 @@ class TimelinePage:
     other_order_url: str
 
 
-def get_requested_timeline() -> TimelineQuery:
+def get_timeline_query() -> TimelineQuery:
     """Return the part of the timeline that this request selects.
 
     Raise QueryError for an unknown order.

@@ -1,1 +1,4 @@
-"""Policies beyond settings that actions can get from their unit of work (`web/services.py`)."""
+"""Policies that actions obtain from their unit of work, in addition to settings.
+
+See `web/services.py`.
+"""

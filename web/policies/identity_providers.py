@@ -1,11 +1,11 @@
-"""Access to identity providers for actions."""
+"""Provides actions with access to identity providers."""
 
-from domain.accounts.identity_providers.relying_party import ProviderAccess
+from domain.accounts.identity_providers.provider_client import ProviderHttpAccess
 from web.outgoing.client import OutgoingClient
 from web.services import get_services, get_settings
 
 
-def build_upstream() -> ProviderAccess:
+def build_provider_access() -> ProviderHttpAccess:
     """Return the object that reads the documents of identity providers."""
     fetch = OutgoingClient.from_settings(get_settings()).send_request
-    return ProviderAccess(fetch=fetch, documents=get_services().provider_documents)
+    return ProviderHttpAccess(fetch=fetch, documents=get_services().provider_documents)

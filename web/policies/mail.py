@@ -4,7 +4,7 @@ from domain.accounts.email_addresses import AccountMessageBuilder
 from web.services import get_services, get_settings
 
 
-def get_email_sender() -> AccountMessageBuilder:
+def get_account_message_builder() -> AccountMessageBuilder:
     """Return the builder of messages about email addresses."""
     current = get_settings()
     return AccountMessageBuilder(

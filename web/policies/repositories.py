@@ -7,15 +7,15 @@ from domain.projects.views import ProjectView
 from web.services import get_settings
 
 
-def build_repository_reader() -> RepositoryLookup:
+def build_repository_lookup() -> RepositoryLookup:
     """Return a function that reads the state of a project's repository."""
     return RepositoryLookup(_read_repository)
 
 
 def _read_repository(project: ProjectView) -> RepositoryState:
-    """Return the state of a repository, which takes only two disk accesses.
+    """Return the state of a repository with only two disk accesses.
 
-    Before the first push, the default branch is the branch that it is expected to create.
+    Before the first push, the default branch is the branch that the push is expected to create.
     """
     path = get_repository_path(get_settings().repositories_path, project.id, project.created_at)
     branch = (

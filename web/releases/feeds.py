@@ -14,7 +14,7 @@ from flask import Response, current_app, request
 
 from domain.core.clock import format_api_time
 from domain.releases.changes import Change
-from domain.releases.listing import group_by_release
+from domain.releases.scheduled_changes import group_by_release
 from domain.releases.version import Release
 from web.releases.schedule_view import (
     SCHEDULE_PATH,
@@ -27,7 +27,7 @@ from web.releases.schedule_view import (
 )
 from web.services import get_settings
 
-#: Seconds for which caches may keep public documents, before they revalidate them by ETag.
+#: Seconds for which caches may keep public documents before revalidating them by ETag.
 _CACHE_SECONDS = 300
 _ETAG_BYTES = 16
 _DAY = timedelta(days=1)
@@ -46,7 +46,10 @@ class _FeedEntry:
 
 
 def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
-    """Return the feed of changes, latest release first; `url` is the URL of the feed."""
+    """Return the Atom feed of changes, latest release first.
+
+    `url` is the URL of the feed.
+    """
     entered_at = find_dates_change_time()
     entries = [_build_feed_entry(each, entered_at) for each in reversed(changes)]
     current = get_settings()
@@ -81,9 +84,9 @@ if TYPE_CHECKING:
 
 
 def build_release_calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
-    """Return a calendar with a day for each release that has a date, and its changes.
+    """Return a calendar with an event for each release that has a date.
 
-    `url` is the URL of the calendar.
+    The event lists the changes of the release. `url` is the URL of the calendar.
     """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
@@ -136,7 +139,7 @@ def allow_public_caching(response: Response) -> Response:
 
 
 def build_cacheable_response(content: bytes, content_type: str) -> Response:
-    """Return a document with an ETag, or 304 if the client has it (RFC 9110 section 13)."""
+    """Return a document with an ETag, or 304 for a matching If-None-Match (RFC 9110 section 13)."""
     response = Response(content, content_type=content_type)
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
     allow_public_caching(response)

@@ -1,8 +1,8 @@
 """Gate that applies the release schedule to requests.
 
-A call that a change affects works as before until the release of the change, with headers that
-announce the change. From that release on, the schedule determines the response. Most operations
-have no entry in the schedule, and for them the gate is a single lookup.
+Until a change is released, affected calls work as before, and their responses have headers that
+announce the change. Starting with the release, the gate applies the new behavior. Operations
+without scheduled changes need only a single lookup.
 """
 
 import re
@@ -15,9 +15,9 @@ import orjson
 from flask import after_this_request, request
 
 from domain.core.errors import DomainError, GoneError, NotFoundError, QueryError
+from domain.releases.call_matches import CallMatch, find_call_matches, is_affected_by_parameters
 from domain.releases.changes import Change
 from domain.releases.conditions import Parameters, list_nested_names
-from domain.releases.matching import CallMatch, find_call_matches, is_affected_by_parameters
 from domain.releases.version import Release
 from web.releases.requested_release import (
     RELEASE_HEADER,
@@ -41,7 +41,7 @@ ExcludedFields = dict[str, Any]
 
 @cache
 def list_schedule_entries(method: str, rule: str) -> tuple[CallMatch, ...]:
-    """Return the schedule entries for a method and a URL rule that depend on the request.
+    """Return the request-dependent schedule entries for a method and a URL rule.
 
     Rules for security, limits and expiry are only included if they depend on parameters.
     """
@@ -63,7 +63,7 @@ class ReleaseGate:
     given: Mapping[str, Any]
 
     def rename_parameters(self) -> Mapping[str, Any]:
-        """Return the parameters, with values of old names also under their new names."""
+        """Return the parameters, and add the values of renamed parameters under the new names."""
         taken = dict(self.given)
         for change in _list_announced_changes(self.concerns, self.release):
             for former, names in (change.renamed or {}).items():
@@ -72,7 +72,10 @@ class ReleaseGate:
         return taken
 
     def list_removed_fields(self, *, is_list: bool) -> ExcludedFields | None:
-        """Return the fields that a response no longer has, in the format of pydantic's dump."""
+        """Return the fields that a response no longer has, or None if it still has all fields.
+
+        The fields have the format of pydantic's `exclude` option.
+        """
         gone = [
             name
             for concern in self.concerns
@@ -88,10 +91,11 @@ class ReleaseGate:
 
 
 def open_release_gate(read_parameters: Callable[[], Mapping[str, Any]]) -> ReleaseGate | None:
-    """Apply the schedule to this request and announce changes; return None without an entry.
+    """Apply the release schedule to this request, and announce changes.
 
-    `read_parameters` returns the parameters. Changes to rules for security, limits and expiry are
-    only announced here. Their own code applies them according to the running release.
+    Return None if the schedule has no entry for the request. `read_parameters` returns the
+    parameters. Changes to rules for security, limits and expiry are only announced here. The code
+    of each rule applies these changes according to the running release.
 
     Raise QueryError, NotFoundError or GoneError for calls that a release has removed.
     """
@@ -119,7 +123,7 @@ def open_release_gate(read_parameters: Callable[[], Mapping[str, Any]]) -> Relea
 
 
 def apply_change(change: Change) -> None:
-    """Announce a change that this request uses, or raise its error once its release applies."""
+    """Announce a change that affects this request, or raise its error once it takes effect."""
     record_affecting_changes([change.id])
     after_this_request(_add_vary_header)
     if change.applies_in(get_requested_release()):
@@ -135,7 +139,7 @@ def _get_url_rule() -> str:
 
 @cache
 def _replace_kind_variable(rule: str, kind: str) -> str:
-    """Return a URL rule for projects and groups as a rule for one of them."""
+    """Return a URL rule for projects and groups as a rule for only projects or only groups."""
     return _KIND_VARIABLE.sub(kind, rule)
 
 

@@ -12,13 +12,13 @@ from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release, parse_release
+from web.settings.environment import Settings
 from web.settings.policies.tokens import build_token_lifetimes
-from web.settings.reader import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """Effects on recorded calls if the running release changes."""
+    """Effects of a change of the running release on recorded calls."""
 
     running: Release
     release: Release
@@ -26,19 +26,19 @@ class Rehearsal:
     changes: Sequence[Change]
     #: Consumers' uses of the changes that take effect, breaking uses first.
     uses: Sequence[AffectedUsage]
-    #: Number of access tokens that get an expiry date in the release because they have none.
+    #: Number of access tokens without an expiry date, to which the release adds an expiry date.
     endless_tokens: int
-    #: Expiry date for tokens that have none, or None if there are no such tokens.
+    #: Expiry date for tokens without an expiry date, or None if there are no such tokens.
     endless_until: date | None
 
     @property
-    def is_back(self) -> bool:
+    def is_downgrade(self) -> bool:
         """True if the release is earlier than the running release."""
         return self.release < self.running
 
     @property
-    def breaking_uses(self) -> Sequence[AffectedUsage]:
-        """Uses that are certain to have a different result."""
+    def breaking_usages(self) -> Sequence[AffectedUsage]:
+        """Affected usages that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
 
@@ -61,13 +61,15 @@ def rehearse_change(
 def rehearse_release(
     release: Release, current: Settings, *, session: Session, now: datetime
 ) -> Rehearsal:
-    """Return the effects of changing the running release."""
+    """Return the effects that switching to a release would have on recorded calls."""
     running = parse_release(current.release)
     # The period covers all stored calls, and the changes up to the release.
-    ahead = replace(get_stored_period(current, now), until=release, is_ahead=True)
+    ahead = replace(build_full_usage_period(current, now), until=release, is_ahead=True)
     uses = find_instance_usage(ahead, session=session, now=now)
     first, last = sorted((running, release))
-    until = build_token_lifetimes(replace(current, release=str(release))).get_default_day(now)
+    until = build_token_lifetimes(replace(current, release=str(release))).get_default_expiry_day(
+        now
+    )
     endless = count_tokens_without_expiry(session=session) if until else 0
     return Rehearsal(
         running=running,
@@ -75,7 +77,7 @@ def rehearse_release(
         changes=[
             each
             for each in SCHEDULE
-            if first < each.removal <= last and each.hosted and not each.is_always_applied
+            if first < each.effective_release <= last and each.hosted and not each.is_always_applied
         ],
         uses=sorted(uses, key=lambda use: not use.is_sure),
         endless_tokens=endless,
@@ -84,9 +86,9 @@ def rehearse_release(
 
 
 def format_rehearsal(rehearsal: Rehearsal) -> Iterator[str]:
-    """Yield the lines of a rehearsal as text."""
+    """Yield the lines of a text report about a rehearsal."""
     changes = _format_count(len(rehearsal.changes), "change")
-    if rehearsal.is_back:
+    if rehearsal.is_downgrade:
         yield f"From release {rehearsal.running} back to {rehearsal.release}: {changes} reverted."
         yield "Consumers that rely on the current behavior may break."
     else:
@@ -103,12 +105,12 @@ def format_rehearsal(rehearsal: Rehearsal) -> Iterator[str]:
                 f"  {felt}: {use.consumer.name}{whose}, {_format_count(use.calls, 'call')}, "
                 f"last {format_api_time(use.last_at)}: {', '.join(use.operations)}"
             )
-    if not rehearsal.uses and not rehearsal.is_back:
+    if not rehearsal.uses and not rehearsal.is_downgrade:
         yield "No recorded calls are affected."
 
 
 def _group_by_change(uses: Sequence[AffectedUsage]) -> Mapping[Change, Sequence[AffectedUsage]]:
-    """Return uses by change, with breaking changes first."""
+    """Group affected usages by change, with breaking changes first."""
     found: dict[Change, list[AffectedUsage]] = {}
     for use in uses:
         found.setdefault(use.change, []).append(use)
@@ -119,7 +121,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def get_stored_period(current: Settings, now: datetime) -> UsagePeriod:
-    """Return the period of all stored calls and all changes."""
+def build_full_usage_period(current: Settings, now: datetime) -> UsagePeriod:
+    """Return a usage period that covers all stored calls and all changes."""
     since = (now - timedelta(days=current.call_keep_days)).date()
     return UsagePeriod(since=since, running=parse_release(current.release))

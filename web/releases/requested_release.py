@@ -1,7 +1,8 @@
 """Release that applies to a request: the running release or a previewed release.
 
 A preview shows earlier or later formats of an interface. Rules for security, limits and expiry only
-depend on the running release, because clients could otherwise loosen them with the header.
+depend on the running release. Otherwise clients could loosen the rules by requesting another
+release.
 """
 
 from flask import request
@@ -10,7 +11,7 @@ from domain.core.errors import DomainError
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 RELEASE_HEADER = "Platform-Release"
 _RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
@@ -23,7 +24,7 @@ _LAST_KNOWN_RELEASE = max(parse_release(change.release) for change in SCHEDULE)
 
 
 class InvalidReleaseError(DomainError):
-    """Error for a header that does not contain a release."""
+    """Error for a release header that is not a valid release."""
 
     def __init__(self) -> None:
         """Set the message, which describes the format."""
@@ -31,7 +32,7 @@ class InvalidReleaseError(DomainError):
 
 
 class UnknownReleaseError(DomainError):
-    """Error for a release with unknown changes, for which a response would be misleading."""
+    """Error for a requested release whose changes are not all known yet."""
 
     def __init__(self, release: Release) -> None:
         """Set the message, which names the last release that can be requested."""
@@ -68,6 +69,9 @@ def _parse_running_release(current: Settings) -> Release:
 
 
 def check_release_header() -> None:
-    """Reject a request with an invalid release in the header, at URLs where releases differ."""
+    """Reject a request with an invalid release header.
+
+    At URLs whose responses are the same in every release, the header is ignored.
+    """
     if _RELEASE_HEADER_KEY in request.environ and request.path.startswith(_CHECKED_PREFIXES):
         get_requested_release()

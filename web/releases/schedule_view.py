@@ -9,12 +9,17 @@ from sqlalchemy import select
 from werkzeug.http import http_date
 
 from domain.releases.changes import Change
-from domain.releases.listing import ChangeFilter, ReleaseChangeState, get_change_state, list_changes
+from domain.releases.scheduled_changes import (
+    ChangeFilter,
+    ReleaseChangeState,
+    get_change_state,
+    list_changes,
+)
 from domain.releases.version import Release, parse_release, parse_release_dates
 from models import Installation, InstanceSetting
 from web.releases.requested_release import get_running_release
 from web.services import get_services, get_settings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 SCHEDULE_PATH = "/help/releases"
 _INSTALLED_AT_QUERY = select(Installation.installed_at)
@@ -43,7 +48,7 @@ def find_dates_change_time() -> datetime | None:
 def get_installation_time() -> datetime:
     """Return the time of the installation, which is the same on all hosts.
 
-    Each process reads it once.
+    Each process reads the time only once.
     """
     kept: datetime | None = current_app.extensions.get(_EXTENSION_KEY)
     if kept is None:
@@ -77,7 +82,7 @@ def build_listed_change(change: Change) -> ListedChange:
     return ListedChange(
         change=change,
         state=get_change_state(change, running=get_running_release()),
-        day=find_release_date(change.removal),
+        day=find_release_date(change.effective_release),
         url=build_change_url(change),
     )
 
@@ -103,7 +108,7 @@ def add_announcement_headers(response: Response, changes: Sequence[Change]) -> R
     """
     announced = min(get_announcement_date(change) for change in changes)
     response.headers["Deprecation"] = f"@{int(announced.timestamp())}"
-    ends = [day for change in changes if (day := find_release_date(change.removal))]
+    ends = [day for change in changes if (day := find_release_date(change.effective_release))]
     if ends:
         midnight = datetime.combine(min(ends), time(), tzinfo=UTC)
         response.headers["Sunset"] = http_date(midnight)

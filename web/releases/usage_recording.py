@@ -18,8 +18,8 @@ from flask.globals import app_ctx, request_ctx
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.oauth.presented_tokens.bearer import Bearer
-from domain.releases.matching import find_call_matches
+from domain.oauth.token_authentication.bearer import Bearer
+from domain.releases.call_matches import find_call_matches
 from domain.releases.usage.call_counts import (
     ANONYMOUS_CONSUMER,
     UNKNOWN_NAME,
@@ -27,10 +27,10 @@ from domain.releases.usage.call_counts import (
     CallTotals,
     Consumer,
     CountedCalls,
-    UsageShape,
+    UsageSignature,
     store_call_counts,
 )
-from domain.releases.usage.schedule_names import SCHEDULE_NAMES
+from domain.releases.usage.scheduled_parameters import SCHEDULE_NAMES
 from domain.releases.usage.usage_reports import find_affecting_changes
 from domain.releases.version import parse_release
 from web.database.engine import open_engine
@@ -41,7 +41,7 @@ from web.releases.requested_release import (
     get_requested_release,
 )
 from web.services import get_services, get_settings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _log = logging.getLogger("gatebell.calls")
 #: Maximum number of counts that are stored in one transaction, so that locks are held briefly.
@@ -60,7 +60,7 @@ def record_operation(
 ) -> None:
     """Count a call to an operation, with the names of the given parameters.
 
-    `signed_in_user_id` is the id of the signed-in user, if the request has no token. A request that
+    `signed_in_user_id` is the ID of the signed-in user, if the request has no token. A request that
     previews a later release is not counted.
     """
     asked, own = request_ctx.request, app_ctx.g
@@ -69,10 +69,10 @@ def record_operation(
         return
     changes = own.get("noted_changes", ())
     rule = asked.url_rule
-    shape = _build_shape(
+    shape = _build_usage_signature(
         asked.method,
         format_route(rule.rule, kind) if rule else _find_scheduled_path(changes),
-        list_known_names(given_names, known_names) if given_names else (),
+        replace_unknown_names(given_names, known_names) if given_names else (),
         changes,
     )
     _count_call(bearer, shape, asked, signed_in_user_id)
@@ -82,11 +82,13 @@ def record_fast_operation(bearer: Bearer) -> None:
     """Count a call to an operation that has no parameters and is not affected by any change."""
     asked = request_ctx.request
     if _RELEASE_HEADER_KEY not in asked.environ or not _is_preview():
-        _count_call(bearer, _build_shape(asked.method, str(asked.url_rule), (), ()), asked)
+        _count_call(
+            bearer, _build_usage_signature(asked.method, str(asked.url_rule), (), ()), asked
+        )
 
 
 def _count_call(
-    bearer: Bearer | None, shape: UsageShape, asked: Any, signed_in_user_id: int | None = None
+    bearer: Bearer | None, shape: UsageSignature, asked: Any, signed_in_user_id: int | None = None
 ) -> None:
     own = get_services()
     consumer = (
@@ -97,10 +99,10 @@ def _count_call(
 
 
 @lru_cache(maxsize=1_000)
-def _build_shape(
+def _build_usage_signature(
     method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]
-) -> UsageShape:
-    return UsageShape("GET" if method == "HEAD" else method, route, parameters, changes)
+) -> UsageSignature:
+    return UsageSignature("GET" if method == "HEAD" else method, route, parameters, changes)
 
 
 def _build_consumer(bearer: Bearer | None) -> Consumer:
@@ -125,7 +127,7 @@ def record_affecting_changes(change_ids: Iterable[str]) -> None:
 
 
 def _record_affected_request(response: Response) -> Response:
-    """Count an affected request, unless its operation has counted it."""
+    """Count an affected request, unless its operation has already counted the request."""
     if "counted_call" not in g:
         names = SCHEDULE_NAMES.intersection(request.args)
         record_operation(
@@ -152,7 +154,7 @@ def record_failed_call(response: Response) -> Response:
 
 
 def _find_signed_in_user_id() -> int | None:
-    """Return the id of the user who is signed in to a page, or None for other requests.
+    """Return the ID of the user who is signed in to a page, or None for other requests.
 
     Only pages read the session.
     """
@@ -177,7 +179,9 @@ def _find_scheduled_path(changes: Iterable[str]) -> str:
     return next((each.call.path for each in found if each.change.id in changes), "")
 
 
-def list_known_names(given_names: Iterable[str], known_names: frozenset[str]) -> tuple[str, ...]:
+def replace_unknown_names(
+    given_names: Iterable[str], known_names: frozenset[str]
+) -> tuple[str, ...]:
     """Return the sorted names of parameters, with one name for all unknown names."""
     names = {each.removesuffix("[]") for each in given_names}
     found = sorted(names & known_names)
@@ -191,13 +195,13 @@ def format_route(rule: str, kind: str) -> str:
     `kind` is the value of the variable with this name, `projects` or `groups`.
     """
 
-    def written(variable: re.Match[str]) -> str:
+    def format_variable(variable: re.Match[str]) -> str:
         name = variable[1]
         if name == "kind" and kind:
             return kind
         return ":id" if name == "reference" else f":{name}"
 
-    return _RULE_VARIABLE.sub(written, rule)
+    return _RULE_VARIABLE.sub(format_variable, rule)
 
 
 class CallFlusher:
@@ -220,7 +224,7 @@ class CallFlusher:
         self.flush_counts()
 
     def flush_counts(self) -> bool:
-        """Store the counts and return True, or False if they must be stored again later."""
+        """Store the counts and return True, or False if storing them must be retried later."""
         with self._flushing:
             calls, dropped = self._counter.take_counts()
             count_dropped_calls(dropped)
@@ -241,7 +245,7 @@ class CallFlusher:
                 stored += len(part)
         except SQLAlchemyError as error:  # the database is locked, full or unavailable
             _log.warning(
-                "API usage could not be stored; the next attempt includes it.",
+                "API usage could not be stored; it will be included in the next attempt.",
                 extra={"event": "api_usage.not_stored", "reason": type(error).__name__},
             )
         finally:

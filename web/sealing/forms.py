@@ -1,6 +1,7 @@
-"""Sealed state of the pages for decisions about consent, a device or a logout.
+"""Sealed state of the pages on which users decide about consent, a device, or a logout.
 
-It binds the decision to the displayed request and to the sign-in of the user who saw it.
+The state binds the decision to the displayed request and to the sign-in of the user who saw the
+request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,13 +9,13 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from domain.accounts.attempt_counters import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use_value
 from domain.core.errors import DomainError
 from domain.core.randomness import generate_random_hex
 from domain.oauth.device_authorizations import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.sealing.sealed_values import BrokenSealError, seal_value, unseal_text
 from web.services import get_current_time, get_services
 
 _FORM_LIFETIME = timedelta(hours=1)
@@ -22,8 +23,8 @@ _FORM_LIFETIME = timedelta(hours=1)
 _EXPIRED_FORM_LIFETIME = timedelta(days=1)
 _CONSENT_PURPOSE, _DEVICE_PURPOSE, _LOGOUT_PURPOSE = "consent", "device", "logout decision"
 #: Purpose and lifetime of a logout request that is carried through a redirect. A cross-site POST by
-#: an application lacks the session cookie, so the user is unknown. The validated request is
-#: therefore sealed into a redirect to a GET, without its ID token.
+#: an application does not include the session cookie, so the user is unknown. The validated request
+#: is therefore sealed into a redirect to a GET, without its ID token.
 _LOGOUT_REQUEST_PURPOSE, _LOGOUT_REQUEST_LIFETIME = "logout request", timedelta(minutes=5)
 
 
@@ -47,7 +48,7 @@ class ConsentForm:
 
 
 def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
-    """Seal the parameters of a request for one sign-in."""
+    """Seal the parameters of an authorization request for the user of the given sign-in."""
     sealed = {
         "number": generate_random_hex(16),
         "parameters": {name: list(values) for name, values in parameters.items()},
@@ -77,7 +78,7 @@ def unseal_consent_form(sealed_text: str) -> ConsentForm:
 
 def consume_consent_form(form: ConsentForm) -> bool:
     """Mark the form as used and return True, or return False if it was used before."""
-    return claim_single_use(
+    return claim_single_use_value(
         f"consent question {form.number}",
         lifetime=_FORM_LIFETIME,
         session=db.session(),
@@ -87,7 +88,7 @@ def consume_consent_form(form: ConsentForm) -> bool:
 
 
 def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
-    """Seal a device request, as it was displayed, for one sign-in."""
+    """Seal a device request, as it was displayed to the user of the given sign-in."""
     return seal_value(
         [
             displayed_device_request.id,
@@ -102,8 +103,9 @@ def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_i
 def unseal_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
-    A form from another sign-in is displayed again, and so is a form from an earlier release, which
-    contains only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
+    The request is displayed again if the form belongs to another sign-in, or if it comes from an
+    earlier release and contains only the ID. Raise AlreadyDecidedError if the form is too old or
+    was tampered with.
     """
     try:
         device_id, owner, *shown = unseal_text(
@@ -133,7 +135,7 @@ def unseal_logout_request(sealed_text: str) -> LogoutRequest:
 
 
 def seal_logout_form(logout_request: LogoutRequest, *, sign_in_id: int) -> str:
-    """Seal a logout request for confirmation by one sign-in."""
+    """Seal a logout request that the user confirms during the given sign-in."""
     sealed = {"asked": asdict(logout_request), "sign_in": sign_in_id}
     return seal_value(sealed, purpose=_LOGOUT_PURPOSE)
 
@@ -148,7 +150,7 @@ class LogoutForm:
 
 
 def unseal_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
-    """Return the content of a logout form.
+    """Return the content of a logout form, and whether the form is valid for the given sign-in.
 
     Raise ExpiredFormError if it is too old or was tampered with.
     """

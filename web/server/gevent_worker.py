@@ -64,7 +64,7 @@ class RequestHeadTimeoutError(Exception):
     """Error for a request head that was not received in time."""
 
 
-class RequestTooLongError(ServiceUnavailable):
+class ApplicationTimeoutError(ServiceUnavailable):
     """Error for an application that has not responded in time."""
 
     def __init__(self) -> None:
@@ -102,14 +102,14 @@ RequestParser.mesg_class = _HeadKeepingRequest
 class Listener(StreamServer):
     """Listener that serves its backlog before it closes."""
 
-    def accept_waiting_and_close(self) -> None:
+    def accept_backlog_and_close(self) -> None:
         """Accept the connections in the backlog, and then close the listener."""
         while not self.full() and (come := self.do_read()):
             self.do_handle(*come)
         self.close()
 
 
-class BufferedResponse:
+class BufferedConnection:
     """Connection that sends the head of a response together with the first chunk of its body.
 
     gunicorn would send them separately, which would wake the client twice.
@@ -121,7 +121,10 @@ class BufferedResponse:
         self._has_begun = False
 
     def sendall(self, piece: bytes) -> None:
-        """Send a chunk; the first chunk is delayed until the second chunk or the end."""
+        """Send a chunk of the response.
+
+        The first chunk is delayed until the second chunk is sent or the response ends.
+        """
         if self._has_begun:
             self._client.sendall(piece)
         elif not self._head:
@@ -134,7 +137,7 @@ class BufferedResponse:
             self._client.sendall(self._head + piece)
 
     def sendfile(self, *args: Any, **kwargs: Any) -> int:
-        """Send a file."""
+        """Send the delayed head, followed by a file."""
         self.send_delayed_head()
         sent: int = self._client.sendfile(*args, **kwargs)
         return sent
@@ -151,7 +154,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """Stand-in for a listener that may already be closed, which only provides its name."""
+    """Stand-in that only provides the name of a listener, which may already be closed."""
 
     name: Any
 
@@ -199,7 +202,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         unblock_signals()
 
     def load_wsgi(self) -> None:
-        """Load the app, and limit the time of each request in it."""
+        """Load the app, and enforce a time limit on each of its requests."""
         super().load_wsgi()
         self.wsgi = partial(call_with_timeout, self.wsgi, 2 * self.request_seconds)
 
@@ -212,12 +215,12 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self._refresh_certificate()
             self.count_dropped_lines()
             self._stop_requested.wait(_CHECK_INTERVAL_SECONDS)
-        self._serve_until_load_balancers_notice()
+        self._serve_during_shutdown_delay()
         for listener_server in listeners:
-            listener_server.accept_waiting_and_close()
+            listener_server.accept_backlog_and_close()
         self._wait_for_connections()
 
-    def _serve_until_load_balancers_notice(self) -> None:
+    def _serve_during_shutdown_delay(self) -> None:
         """Serve for another SHUTDOWN_DELAY_SECONDS, unless the parent is gone."""
         begin_shutdown()
         end = monotonic() + self.shutdown_delay_seconds
@@ -236,7 +239,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._stop_requested.set()
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        """Serve a connection."""
+        """Serve the requests of a connection."""
         self._current.client, self._current.request = client, None
         super().handle(listener, client, addr)
 
@@ -254,7 +257,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Handle a request whose head was received."""
         self._current.request = req
-        answer = BufferedResponse(sock)
+        answer = BufferedConnection(sock)
         req.body = DeadlineBody(req, sock, deadline=self._current.began + self.request_seconds)
         sock.settimeout(self.request_seconds)  # applies to clients that do not read the response
         try:
@@ -350,7 +353,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     ) -> None:
         """Serve a TLS client if the handshake completes in time."""
         own = gevent.getcurrent()
-        self._free_connection()
+        self._close_waiting_connection()
         self._handshakes[own] = None
         try:
             with gevent.Timeout(self.request_seconds, TimeoutError()):
@@ -377,14 +380,14 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             certificate.log_expiry_warning()
 
     def count_dropped_lines(self) -> None:
-        """Count the log lines that were dropped because no reader took them in time."""
+        """Count the log lines that were dropped because no reader read them in time."""
         from web import metrics  # noqa: PLC0415 - the directory of the counters is set after the fork
 
         dropped = get_dropped_line_count()
         metrics.count_dropped_log_lines(dropped - self._counted_lines)
         self._counted_lines = dropped
 
-    def _free_connection(self) -> None:
+    def _close_waiting_connection(self) -> None:
         """Close a connection that waits for its client if nearly all connections are in use."""
         if self._connections.free_count() >= _MIN_FREE_CONNECTIONS:
             return
@@ -406,7 +409,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             )
 
     def _wait_for_request_data(self, client: Any, seconds: float) -> None:
-        self._free_connection()
+        self._close_waiting_connection()
         self._idle[client] = monotonic() + seconds
         try:
             wait_read(client.fileno())
@@ -429,7 +432,7 @@ def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: An
 
     The traceback in the log then shows where the application was.
     """
-    with gevent.Timeout(seconds, RequestTooLongError):
+    with gevent.Timeout(seconds, ApplicationTimeoutError):
         return app(environ, start_response)
 
 
@@ -493,5 +496,5 @@ def block_signals_while_forking() -> None:
 
 
 def unblock_signals() -> None:
-    """Unblock the stop signals."""
+    """Unblock the stop signals, which `block_signals_while_forking` blocked."""
     pthread_sigmask(SIG_UNBLOCK, _STOP_SIGNALS)

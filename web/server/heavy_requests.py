@@ -1,17 +1,17 @@
 """Relaying of heavy requests, such as searches, exports and large bodies, to other processes.
 
 A web process serves all its requests in one thread, so a compute-intensive request delays the
-others. A heavy request is therefore relayed to a heavy process. That process runs the same
-application with a lower priority, while the web process only passes bytes between it and the
-client.
+others. A heavy request is therefore relayed to a heavy process. The heavy process runs the same
+application with a lower priority, while the web process only passes bytes between the heavy process
+and the client.
 
 The processes share a channel, which gunicorn's first process opens before it forks. For each heavy
-request, a web process creates a pair of sockets and sends one of them over the channel. Requests
-that wait there are not lost if a heavy process ends, since gunicorn starts another one. The pair
-carries messages:
+request, a web process creates a pair of sockets and sends one socket over the channel. Requests
+that wait in the channel are not lost if a heavy process ends, since gunicorn starts another heavy
+process. The pair carries messages:
 
 - to the heavy process: the environment of the request (`_ENVIRON`), and requested chunks of the
-  body (`_BODY`) or the reason why there are no more (`_BODY_ERROR`);
+  body (`_BODY`) or the reason why there are no more chunks (`_BODY_ERROR`);
 - to the web process: the number of requested body bytes (`_BODY_REQUEST`), the status and headers
   (`_HEAD`), chunks of the response (`_CHUNK`), and its end (`_END`).
 
@@ -55,7 +55,7 @@ _RETRY_AFTER_SECONDS = 2
 _FORWARDED_TYPES = frozenset({str, bool, float})
 #: Increase in niceness for heavy processes, which lowers their priority.
 _NICENESS = 10
-#: Seconds by which the heavy process times out before the web process. The client then gets the
+#: Seconds by which the heavy process times out before the web process. The client then receives the
 #: error of the heavy process.
 _TIMEOUT_LEAD_SECONDS = 0.5
 _CHECK_INTERVAL_SECONDS = 2.0
@@ -70,8 +70,8 @@ def count_heavy_processes(web_concurrency: int) -> int:
 def prepare_heavy_process(worker: Any) -> None:
     """Stop listening in a heavy process right after its fork, and lower its priority.
 
-    Otherwise clients could connect while the server stops, and no process would accept them. The
-    process must not wait until it has loaded, which may take seconds with a low priority.
+    Otherwise clients could connect while the server stops, and no process would accept them. This
+    happens before the application is loaded, which may take seconds with a low priority.
     """
     for listener in worker.sockets:
         listener.close()
@@ -90,7 +90,7 @@ class HeavyChannel:
         self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
 
     def close_channel(self) -> None:
-        """Close the channel in this process; other forked processes keep it open."""
+        """Close the channel in this process, but not in other forked processes."""
         self._sending.close()
         self._receiving.close()
         self._lives.close()
@@ -121,7 +121,7 @@ _open_channels: list[HeavyChannel] = []
 
 
 def open_heavy_channel() -> HeavyChannel:
-    """Open a channel that replaces the channel of processes from before a reload."""
+    """Open the channel, which after a reload replaces the channel of the earlier processes."""
     while _open_channels:
         _open_channels.pop().close_channel()
     _open_channels.append(HeavyChannel())
@@ -134,7 +134,7 @@ def _attach_to_event_loop(inherited: socket.socket) -> socket.socket:
 
 
 class _MessageConnection:
-    """Messages over one end of a pair of sockets."""
+    """Connection that sends and receives messages over one end of a socket pair."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -164,7 +164,7 @@ class _MessageConnection:
 
 
 class RelayedResponse:
-    """Response from a heavy process, which Flask calls as a WSGI application."""
+    """Response from a heavy process, callable by Flask as a WSGI application."""
 
     def __init__(self, head: bytes, messages: _MessageConnection) -> None:
         """Parse the status and headers, and keep the connection, which delivers the body."""
@@ -237,9 +237,10 @@ class Relay:
         return _MessageConnection(ours)
 
     def _exchange_messages(self, environ: dict[str, Any], messages: _MessageConnection) -> bytes:
-        """Send the request and requested parts of its body; return the head of the response.
+        """Send the request and the requested parts of its body, and return the response head.
 
-        Any OSError concerns the heavy process; client errors are sent to it as messages.
+        An OSError always means that the heavy process has failed. Client errors are sent to the
+        heavy process as messages.
         """
         until = monotonic() + self._seconds - _TIMEOUT_LEAD_SECONDS
         told = {name: value for name, value in environ.items() if type(value) in _FORWARDED_TYPES}
@@ -265,17 +266,17 @@ class Relay:
 
 
 class _RelayedBody(RawIOBase):
-    """Body of a request, which the web process reads."""
+    """Request body in a heavy process, read by the web process on demand."""
 
     def __init__(self, messages: _MessageConnection) -> None:
         self._messages = messages
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, because the body can be read."""
         return True
 
     def readinto(self, room: Any) -> int:
-        """Request the next chunk and store it."""
+        """Request the next chunk of the body, copy it to `room`, and return its length."""
         self._messages.send_message(_BODY_REQUEST, str(min(len(room), _CHUNK_BYTES)).encode())
         kind, content = self._messages.receive_message()
         if kind == _BODY_ERROR:
@@ -292,7 +293,10 @@ class HeavyProcess:
     def __init__(
         self, worker: Any, channel: socket.socket, app: Any, *, is_wanted: Callable[[], bool]
     ) -> None:
-        """Store the worker, its end of the channel, and a function that detects web processes."""
+        """Store the worker, its end of the channel, and the application.
+
+        `is_wanted` returns whether any web process is running.
+        """
         self._worker = worker
         self._channel = channel
         self._app = app
@@ -303,7 +307,7 @@ class HeavyProcess:
     def run(self) -> None:
         """Handle requests until the process is stopped and no web process is left.
 
-        The wait for web processes ends with the graceful timeout.
+        After the stop, wait for web processes no longer than the graceful timeout.
         """
         signal.signal(signal.SIGTERM, self._request_stop)
         accepting = gevent.spawn(self._accept_connection)

@@ -4,13 +4,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from domain.core.threads import HASHING_LANES
-from web.settings.reader import Settings
+from domain.core.thread_pools import HASHING_LANES
+from web.settings.environment import Settings
 
 _MIB = 1024 * 1024
 #: Memory in MiB of the web server, its first process and the worker (docs/capacity.md).
 _BASE_MIB = 380
-#: Memory in MiB of each further web process.
+#: Memory in MiB of each additional web process.
 _PROCESS_MIB = 40
 #: Locations of control group limits, for version 2 and version 1.
 _CONTROL_GROUP_FILES = (
@@ -19,22 +19,22 @@ _CONTROL_GROUP_FILES = (
 )
 
 
-def get_parallel_hashes() -> int:
+def count_parallel_hashes() -> int:
     """Return the number of passwords that a host hashes at the same time."""
     return max(1, (os.cpu_count() or 1) // HASHING_LANES)
 
 
-def compute_needed_mib(settings: Settings) -> int:
-    """Return the memory that a host needs with these settings while users sign in."""
-    hashes = min(get_parallel_hashes(), settings.web_concurrency)
+def compute_required_memory_mib(settings: Settings) -> int:
+    """Return the memory in MiB that a host needs with these settings while users sign in."""
+    hashes = min(count_parallel_hashes(), settings.web_concurrency)
     hashing = hashes * settings.password_hash_memory_kib // 1024
     return _BASE_MIB + (settings.web_concurrency - 1) * _PROCESS_MIB + hashing
 
 
 def find_memory_limit_mib() -> int | None:
-    """Return the memory of the machine or of this process's control group, or None if unknown.
+    """Return the memory limit of the machine or of this process's control group in MiB.
 
-    The smaller value is returned.
+    Return the smaller limit, or None if both limits are unknown.
     """
     found = [*_list_control_group_limits()]
     with suppress(OSError, ValueError):
@@ -44,7 +44,7 @@ def find_memory_limit_mib() -> int | None:
 
 def find_memory_warning(settings: Settings) -> str | None:
     """Return a warning if this host has too little memory for its settings, or None."""
-    limit, needed = find_memory_limit_mib(), compute_needed_mib(settings)
+    limit, needed = find_memory_limit_mib(), compute_required_memory_mib(settings)
     if limit is None or limit >= needed:
         return None
     advice = "" if settings.profile == "small" else ", or set PROFILE=small"

@@ -1,22 +1,22 @@
 """Program for `make migrate`, which migrates the database and exits.
 
-`python -m web.server.migrate --to 0067` returns to a migration, and loses the data that later
-migrations added.
+`python -m web.server.migrate --to 0067` migrates back to a revision, and removes the data that
+later migrations added.
 """
 
 import sys
 from argparse import ArgumentParser
 
 from web.database.schema import UnknownRevisionError, migrate_to_newest, migrate_to_revision
-from web.database.start_checks import convert_database_errors
-from web.database.start_errors import CannotStartError
+from web.database.startup_checks import convert_database_errors
+from web.database.startup_errors import CannotStartError
 from web.logging import configure_logging
 from web.memory import freeze_loaded_objects
-from web.settings.reader import SettingsError, load_settings
+from web.settings.environment import SettingsError, load_settings
 
 
 def main(revision: str | None = None) -> None:
-    """Migrate the database of the environment to the newest revision or to the given revision."""
+    """Migrate the configured database to the newest revision or to the given revision."""
     freeze_loaded_objects()
     try:
         settings = load_settings()

@@ -19,12 +19,13 @@ def shorten_switch_interval() -> None:
 
 #: Number of other open files, such as database connections.
 _OTHER_OPEN_FILES = 256
-#: Number of files per connection. A request that is relayed to a heavy process needs a second file.
+#: Number of file descriptors per connection. A request that is relayed to the process for heavy
+#: requests needs a second descriptor.
 _FILES_PER_CONNECTION = 2
 
 
 def raise_file_limit(wanted: int) -> int:
-    """Raise the soft limit on open files; return the possible number of connections."""
+    """Raise the soft limit on open files, and return the possible number of connections."""
     soft, hard = getrlimit(RLIMIT_NOFILE)
     files = _FILES_PER_CONNECTION * wanted + _OTHER_OPEN_FILES
     if soft != RLIM_INFINITY and soft < files:

@@ -10,7 +10,8 @@ from flask import Response, request
 from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
-#: Maximum number of unread body bytes that are discarded. With more, the connection is closed.
+#: Maximum number of unread body bytes that are discarded. If more bytes are unread, the connection
+#: is closed.
 _MAX_DISCARDED_BYTES = 64 * 1024
 #: Seconds in which a client must close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0
@@ -45,18 +46,18 @@ class DeadlineBody:
         message._expected_100_continue = False  # noqa: SLF001 - see above
 
     def read(self, size: int | None = None) -> bytes:
-        """Return up to `size` bytes, or the whole body without a size."""
+        """Return up to `size` bytes, or the whole body if no size is given."""
         piece: bytes = self._wait_for_body_data("read", size)
         self._has_ended = size is None or size < 0 or len(piece) < size
         return piece
 
     def readline(self, size: int | None = None) -> bytes:
-        """Return a line."""
+        """Return the next line of the body, or up to `size` bytes of the line."""
         line: bytes = self._wait_for_body_data("readline", size)
         return line
 
     def readlines(self, _hint: int | None = None) -> list[bytes]:
-        """Return all lines."""
+        """Return the remaining lines of the body."""
         return list(self)
 
     def __iter__(self) -> Any:
@@ -83,9 +84,9 @@ class DeadlineBody:
         self._most = self._count + _MAX_DISCARDED_BYTES
         left = _MAX_DISCARDED_BYTES if declared is None else declared - self._count
         if not self._has_ended and left > (0 if self._expects_continue else _MAX_DISCARDED_BYTES):
-            self.end_connection()
+            self.close_after_response()
 
-    def end_connection(self) -> None:
+    def close_after_response(self) -> None:
         """Close the connection after this response."""
         self._message.force_close()
 
@@ -104,7 +105,7 @@ class DeadlineBody:
             with Timeout(max(0.0, left), TimeoutError if self._is_unwanted else BodyTimeoutError):
                 piece = getattr(self._body, read)(size)
         except (BodyTimeoutError, TimeoutError):
-            self.end_connection()
+            self.close_after_response()
             raise
         self._count += len(piece)
         return piece
@@ -126,5 +127,5 @@ def discard_unread_body(response: Response) -> Response:
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         body.discard_rest(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
         if response.status_code >= HTTPStatus.BAD_REQUEST and "Connection" in response.headers:
-            body.end_connection()  # gunicorn ignores the response's Connection header
+            body.close_after_response()  # gunicorn ignores the response's Connection header
     return response

@@ -16,10 +16,10 @@ from threading import Thread
 from time import monotonic, sleep
 
 from web.logging import configure_logging
-from web.server.listening import get_listening_host
-from web.server.supervisor import ProgramEndReaction, SupervisedProgram, Supervisor
+from web.server.listen_address import get_listening_host
+from web.server.supervisor import RestartPolicy, SupervisedProgram, Supervisor
 from web.server.temporary_files import check_temporary_directory
-from web.settings.reader import (
+from web.settings.environment import (
     WRONG_SETTING_STATUS,
     Settings,
     SettingsError,
@@ -62,13 +62,13 @@ _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
 #: Worker, which is restarted whenever it ends. Meanwhile, the web server still receives alerts.
 _WORKER_PROGRAM = SupervisedProgram(
     command=_WORKER_COMMAND,
-    when_ended=ProgramEndReaction.RESTART,
+    when_ended=RestartPolicy.RESTART,
     watchdog_seconds=_WATCHDOG_SECONDS,
 )
 #: Web server. It has no watchdog, because gunicorn replaces its own hung processes.
 _WEB_PROGRAM = SupervisedProgram(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
-    when_ended=ProgramEndReaction.RESTART_IF_IT_RAN,
+    when_ended=RestartPolicy.RESTART_IF_IT_RAN,
 )
 
 
@@ -85,14 +85,14 @@ def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supe
 def _check_certificate(settings: Settings) -> None:
     """Check that the certificate files can be used.
 
-    Raise SettingsError if not.
+    Raise SettingsError for unusable files.
     """
     if settings.tls_certificate is None:
         return
-    from web.server.tls import CertificateFilesError, open_certificate  # noqa: PLC0415 - large
+    from web.server.tls import CertificateFilesError, load_certificate  # noqa: PLC0415 - large
 
     try:
-        open_certificate(settings)
+        load_certificate(settings)
     except CertificateFilesError as error:
         raise SettingsError(str(error)) from error
 
@@ -160,7 +160,7 @@ def _is_server_ready(settings: Settings) -> bool:
 def _open_connection(settings: Settings, host: str) -> HTTPConnection:
     if settings.tls_certificate is None:
         return HTTPConnection(host, settings.port, timeout=2)
-    # This connects to the local server, at an address that may not be in the certificate.
+    # This connects to the local server, at an address that might not be in the certificate.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, settings.port, timeout=2, context=context)

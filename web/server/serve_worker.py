@@ -1,6 +1,6 @@
 """Program for containers that runs the background worker and restarts it if it dies or hangs.
 
-systemd provides this by itself (`deploy/systemd/gatebell-worker.service`).
+systemd does not need this program (`deploy/systemd/gatebell-worker.service`).
 """
 
 import sys
@@ -9,7 +9,7 @@ from web.logging import configure_logging
 from web.memory import freeze_loaded_objects
 from web.server.serve import build_worker_supervisor
 from web.server.temporary_files import check_temporary_directory
-from web.settings.reader import SettingsError, load_settings
+from web.settings.environment import SettingsError, load_settings
 from web.standard_streams import unblock_standard_streams
 
 

@@ -22,7 +22,7 @@ _FILE_SIZES = {"counter": 4 * 2**20, "histogram": 16 * 2**20}
 
 
 def get_shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
-    """Return the directory of a server, which differs for each server process."""
+    """Return the metrics directory of the server with the given process ID."""
     return (_find_memory_directory(instance_path) or instance_path / "metrics") / str(server_pid)
 
 

@@ -6,7 +6,7 @@ _shutdown_begun = Event()
 
 
 def begin_shutdown() -> None:
-    """Make /readyz return 503 from now on."""
+    """Make /readyz return 503."""
     _shutdown_begun.set()
 
 

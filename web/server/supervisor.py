@@ -16,7 +16,7 @@ from time import monotonic
 from types import FrameType
 
 from web.server.watchdog import Watchdog
-from web.settings.reader import (
+from web.settings.environment import (
     WRONG_SETTING_STATUS,
     build_child_environment,
     pop_environment_variable,
@@ -38,7 +38,7 @@ _STABLE_RUN_SECONDS = 60.0
 #: Seconds that a program may take to send its first watchdog notification. On an overloaded
 #: machine, loading takes minutes, and a killed program would have to start again.
 _START_TIMEOUT_SECONDS = 600.0
-#: Exit statuses of a program that was stopped. The second occurs if the program had not yet
+#: Exit statuses of a program that was stopped. The second status occurs if the program had not yet
 #: installed a signal handler.
 _STOPPED_STATUSES = (0, -signal.SIGTERM)
 #: Environment variable with a file descriptor. Before the program begins its work, it reads from
@@ -62,7 +62,7 @@ class NotifySocket:
         self._socket.settimeout(0)
         self._socket.bind(self.address)
 
-    def has_received(self) -> bool:
+    def has_new_notification(self) -> bool:
         """Return whether a notification has arrived since the last call."""
         received = False
         try:
@@ -78,7 +78,7 @@ class NotifySocket:
         self._directory.cleanup()
 
 
-class ProgramEndReaction(Enum):
+class RestartPolicy(Enum):
     """Reaction to a program that ends by itself."""
 
     #: Reaction that stops all programs.
@@ -98,9 +98,9 @@ class SupervisedProgram:
     #: limit. If it fails before that, all programs are stopped.
     first_command: Sequence[str] | None = None
     #: Name of a program that must send its first watchdog notification before this program begins.
-    #: This program loads meanwhile (`wait_until_released`).
+    #: This program loads meanwhile (`wait_for_dependency`).
     waits_for: str | None = None
-    when_ended: ProgramEndReaction = ProgramEndReaction.STOP_ALL
+    when_ended: RestartPolicy = RestartPolicy.STOP_ALL
     #: Seconds without a watchdog notification after which the program is killed, or None if it
     #: sends no notifications. Their socket is in NOTIFY_SOCKET, as under systemd.
     watchdog_seconds: float | None = None
@@ -124,14 +124,14 @@ class _ProgramRun:
         self._due_at = float("inf")
 
     def start_program(self, *, is_held: bool = False) -> int:
-        """Start the program in its own session and return the process id."""
+        """Start the program in its own session and return the process ID."""
         is_first = self.program.first_command is not None and not self.has_begun
         variables: dict[str, str] = {}
         inherited: tuple[int, ...] = ()
         if self._signs is not None:
             self._due_at = float("inf") if is_first else monotonic() + _START_TIMEOUT_SECONDS
             variables["NOTIFY_SOCKET"] = self._signs.address
-        self.release_program()
+        self.let_program_begin()
         if is_held:
             held_by, self._holds = os.pipe()
             variables[HOLD_VARIABLE], inherited = str(held_by), (held_by,)
@@ -146,8 +146,8 @@ class _ProgramRun:
         self._started_at = monotonic()
         return self.process.pid
 
-    def release_program(self) -> None:
-        """Let the program begin if it is held."""
+    def let_program_begin(self) -> None:
+        """Let the program begin if it is waiting to be released."""
         if self._holds is not None:
             os.close(self._holds)
             self._holds = None
@@ -161,23 +161,23 @@ class _ProgramRun:
             and not self.has_begun
         )
 
-    def ended_with_wrong_setting(self) -> bool:
+    def has_ended_with_settings_error(self) -> bool:
         """Return whether the program has ended with the status for a wrong setting."""
         return self.process is not None and self.process.returncode == WRONG_SETTING_STATUS
 
-    def may_restart(self) -> bool:
+    def should_restart(self) -> bool:
         """Return whether the ended program should be restarted."""
         assert self.process is not None  # noqa: S101 - it has just ended
         if self.has_failed_to_start():
             return False
-        if self.program.when_ended is ProgramEndReaction.RESTART_IF_IT_RAN:
+        if self.program.when_ended is RestartPolicy.RESTART_IF_IT_RAN:
             return self.process.returncode < 0 or self._has_run_stably()
-        return self.program.when_ended is ProgramEndReaction.RESTART
+        return self.program.when_ended is RestartPolicy.RESTART
 
-    def record_signs_of_life(self) -> None:
+    def record_watchdog_notifications(self) -> None:
         """Record new watchdog notifications and set the due time of the next notification."""
         limit = self.program.watchdog_seconds
-        if limit is not None and self._signs is not None and self._signs.has_received():
+        if limit is not None and self._signs is not None and self._signs.has_new_notification():
             # After its first command has prepared the database, the program may have to load again.
             loads = self.program.first_command is not None and not self.has_begun
             self._due_at = monotonic() + (_START_TIMEOUT_SECONDS if loads else limit)
@@ -196,7 +196,7 @@ class _ProgramRun:
 
     def close_descriptors(self) -> None:
         """Close the notification socket and the pipe that keeps the program waiting."""
-        self.release_program()
+        self.let_program_begin()
         if self._signs is not None:
             self._signs.close_socket()
 
@@ -210,7 +210,7 @@ class _ProgramRun:
             self._pause = _FIRST_PAUSE_SECONDS
         told = {"program": self.name, "status": self.process.returncode, "pause": self._pause}
         _log.error(
-            "Process exited unexpectedly; it is restarted after a pause.",
+            "Process exited unexpectedly; it will be restarted after a pause.",
             extra={"event": "supervisor.process_exited", **told},
         )
         self.process = None
@@ -218,8 +218,11 @@ class _ProgramRun:
         self._pause = min(self._pause * 2, _MAX_PAUSE_SECONDS)
 
 
-def wait_until_released() -> None:
-    """Wait until the program on which this program depends has started, if there is one."""
+def wait_for_dependency() -> None:
+    """Wait until the program that this program depends on has started.
+
+    Return immediately if this program does not depend on another program.
+    """
     held_by = pop_environment_variable(HOLD_VARIABLE)
     if held_by is not None:
         os.read(int(held_by), 1)  # wait until the supervisor closes its end
@@ -251,18 +254,20 @@ class Supervisor:
         self._noted.settimeout(0)
 
     def supervise_programs(self) -> int:
-        """Run until the supervisor is stopped or a program ends for good; return the exit status.
+        """Run until the supervisor is stopped or a program ends permanently.
 
-        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING_STATUS
-        if a program reported that it cannot start.
+        Return the exit status, which is 0 only if all programs stopped as requested. The status is
+        WRONG_SETTING_STATUS if a program reported that it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._remember_signal)
+            signal.signal(number, self._record_stop_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_end()
         has_said_why = (
-            ended is not None and ended.has_failed_to_start() and ended.ended_with_wrong_setting()
+            ended is not None
+            and ended.has_failed_to_start()
+            and ended.has_ended_with_settings_error()
         )
         if ended and not has_said_why:
             _log.critical(
@@ -280,7 +285,7 @@ class Supervisor:
             return WRONG_SETTING_STATUS
         return 1 if ended or any(status not in _STOPPED_STATUSES for status in statuses) else 0
 
-    def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _record_stop_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._told_at is None:
             self._told_at = monotonic()
         elif monotonic() - self._told_at > _SAME_SIGNAL_SECONDS:
@@ -290,10 +295,10 @@ class Supervisor:
         while True:
             self._watchdog.ensure_running()
             for run in self._runs:
-                run.record_signs_of_life()
+                run.record_watchdog_notifications()
                 run.kill_if_hung()
                 if not self._is_held(run):
-                    run.release_program()
+                    run.let_program_begin()
                 if not self._start_if_due(run):
                     return run
             all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
@@ -312,7 +317,10 @@ class Supervisor:
         return first is not None and not self._by_name[first].has_begun
 
     def _start_if_due(self, run: _ProgramRun) -> bool:
-        """Start a program if it is due and return whether other programs may continue."""
+        """Start a program if it is due, and return whether the other programs may continue.
+
+        They may not continue if the program has ended and is not restarted.
+        """
         if run.process is None:
             if monotonic() >= run.starts_at:
                 self._watchdog.register_process(run.start_program(is_held=self._is_held(run)))
@@ -320,7 +328,7 @@ class Supervisor:
         if run.process.poll() is None:
             return True
         self._watchdog.unregister_process(run.process.pid)
-        if is_restarted := run.may_restart():
+        if is_restarted := run.should_restart():
             run.schedule_restart()
         return is_restarted
 

@@ -1,12 +1,15 @@
-"""Checks that a directory for temporary files is writable, before programs need one."""
+"""Checks that a directory for temporary files is writable, before programs need it."""
 
 import tempfile
 
-from web.settings.reader import SettingsError
+from web.settings.environment import SettingsError
 
 
 def check_temporary_directory() -> None:
-    """Check that a directory for temporary files is writable. Raise SettingsError if none is."""
+    """Check that a directory for temporary files is writable.
+
+    Raise SettingsError if no such directory is writable.
+    """
     try:
         tempfile.gettempdir()
     except OSError as error:

@@ -22,9 +22,9 @@ from cryptography.x509 import (
 )
 
 from domain.core.clock import read_system_clock
-from domain.core.encryption import SECURITY_LEVEL, UnacceptableKeyError, check_key, load_private_key
 from domain.core.errors import InvalidError
-from web.settings.reader import Settings
+from domain.core.tls import SECURITY_LEVEL, UnacceptableKeyError, check_key, load_private_key
+from web.settings.environment import Settings
 
 #: Types of public keys that a certificate may have, in addition to Ed448.
 _KEY_TYPES = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
@@ -38,7 +38,7 @@ class InvalidCertificateError(InvalidError):
 
 @dataclass(frozen=True, kw_only=True)
 class ServerCertificate:
-    """Properties of a valid certificate."""
+    """Expiry time and host names of a valid certificate."""
 
     expires_at: datetime
     #: Time at which expiry warnings begin.
@@ -68,7 +68,7 @@ def check_server_certificate(
     """
     leaf, *issuers = _parse_certificates(certificate_pem)
     for each in (leaf, *issuers):
-        _check_signed_key(each)
+        _check_key_and_signature(each)
     _check_validity_period(leaf, now)
     key = load_private_key(key_pem)
     if _encode_key(leaf.public_key()) != _encode_key(key.public_key()):
@@ -89,7 +89,7 @@ def _parse_certificates(pem: bytes) -> list[Certificate]:
         raise InvalidCertificateError("This is not a certificate in PEM format.") from error
 
 
-def _check_signed_key(certificate: Certificate) -> None:
+def _check_key_and_signature(certificate: Certificate) -> None:
     try:
         key = certificate.public_key()
         check_key(key)
@@ -219,9 +219,9 @@ class ServedCertificate:
         return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def reload_changed_files(self) -> None:
-        """Load changed files if they are valid; otherwise keep the old certificate.
+        """Load changed certificate files if they are valid.
 
-        The reason is logged and stored in `problem`.
+        Otherwise, keep the old certificate, log the reason, and store it in `problem`.
         """
         found = self._compute_file_signature()
         if found == self._seen:
@@ -260,7 +260,9 @@ class ServedCertificate:
 
     def _read_certificate(self) -> tuple[ServerCertificate, ssl.SSLContext]:
         certificate, key = self._files
-        facts = _check_files(_read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key))
+        facts = _check_certificate_files(
+            _read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key)
+        )
         try:
             return facts, _build_context(certificate, key)
         except OSError as error:  # the files have changed, or only OpenSSL rejects them
@@ -276,14 +278,14 @@ def _read_file(setting: str, file: Path) -> bytes:
         raise CertificateFilesError(message) from error
 
 
-def _check_files(certificate: bytes, key: bytes) -> ServerCertificate:
+def _check_certificate_files(certificate: bytes, key: bytes) -> ServerCertificate:
     try:
         return check_server_certificate(certificate, key, now=read_system_clock())
     except InvalidError as error:
         raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {error}") from error
 
 
-def open_certificate(settings: Settings) -> ServedCertificate | None:
+def load_certificate(settings: Settings) -> ServedCertificate | None:
     """Return the certificate from the settings, or None if no certificate is set.
 
     Raise CertificateFilesError if it cannot be used.

@@ -1,9 +1,9 @@
 """Watchdog that ends a supervisor's processes if the supervisor dies, even by SIGKILL.
 
-`python -m web.server.watchdog SECONDS [ID ...]` gets the ids of running processes as arguments. It
-reads further ids, one per line, from a pipe that only the supervisor holds. `+ID` is a started
-process, and `-ID` is a process that has ended. The end of the pipe means that the supervisor has
-died.
+`python -m web.server.watchdog SECONDS [ID ...]` receives the IDs of running processes as arguments.
+It reads further IDs, one per line, from a pipe that only the supervisor holds open. `+ID` is a
+started process, and `-ID` is a process that has ended. The end of the pipe means that the
+supervisor has died.
 """
 
 import os
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.1
 
 
 class Watchdog:
-    """Watchdog process of a supervisor, with the pipe through which it gets the process ids."""
+    """Watchdog process of a supervisor, with the pipe through which it receives process IDs."""
 
     def __init__(self, *, timeout_seconds: float) -> None:
         """Store the number of seconds that remaining processes may take to stop."""
@@ -31,7 +31,7 @@ class Watchdog:
         self._write_line(f"+{pid}\n")
 
     def unregister_process(self, pid: int) -> None:
-        """Unregister a process that has ended, since its id may be reused."""
+        """Unregister a process that has ended, since its ID may be reused."""
         self._known.discard(pid)
         self._write_line(f"-{pid}\n")
 

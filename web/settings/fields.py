@@ -9,7 +9,7 @@ from web.settings import kinds
 Value = TypeVar("Value")
 
 
-class Source(Enum):
+class SettingSource(Enum):
     """Source of a setting. The variable NAME_FILE may name a file that contains the value."""
 
     ENVIRONMENT = "environment"
@@ -26,7 +26,7 @@ class SettingMetadata:
 
     kind: kinds.SettingKind[Any]
     doc: str
-    source: Source
+    source: SettingSource
     #: Description of the default, if it is not a constant.
     default_in_words: str = ""
     #: Kind with narrower bounds for changes at runtime, or None if the bounds are the same.
@@ -40,7 +40,7 @@ class SettingMetadata:
 
 def define_fixed_setting(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a setting that is only read at startup."""
-    about = SettingMetadata(kind, doc, Source.ENVIRONMENT)
+    about = SettingMetadata(kind, doc, SettingSource.ENVIRONMENT)
     return field(default=default, metadata={"about": about})
 
 
@@ -52,18 +52,18 @@ def define_live_setting(
     narrower: kinds.SettingKind[Value] | None = None,
 ) -> Value:
     """Define a setting that can change at runtime, optionally within narrower bounds."""
-    about = SettingMetadata(kind, doc, Source.LIVE, narrower=narrower)
+    about = SettingMetadata(kind, doc, SettingSource.LIVE, narrower=narrower)
     return field(default=default, metadata={"about": about})
 
 
 def define_switch(doc: str, *, on: bool) -> bool:
     """Define a setting that is on or off and can change at runtime."""
-    return define_live_setting(on, kinds.allow_yes_or_no(), doc)
+    return define_live_setting(on, kinds.build_yes_or_no_kind(), doc)
 
 
 def define_secret(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a secret setting, which is never shown."""
-    about = SettingMetadata(kind, doc, Source.SECRET)
+    about = SettingMetadata(kind, doc, SettingSource.SECRET)
     return field(default=default, repr=False, metadata={"about": about})
 
 
@@ -71,7 +71,7 @@ def define_computed_setting(
     default_in_words: str, kind: kinds.SettingKind[Value], doc: str
 ) -> Value:
     """Define a setting with a computed default."""
-    about = SettingMetadata(kind, doc, Source.ENVIRONMENT, default_in_words)
+    about = SettingMetadata(kind, doc, SettingSource.ENVIRONMENT, default_in_words)
     return cast("Value", field(metadata={"about": about}))
 
 
@@ -79,7 +79,7 @@ def define_computed_secret(
     default_in_words: str, kind: kinds.SettingKind[Value], doc: str
 ) -> Value:
     """Define a secret setting with a computed default."""
-    about = SettingMetadata(kind, doc, Source.SECRET, default_in_words)
+    about = SettingMetadata(kind, doc, SettingSource.SECRET, default_in_words)
     return cast("Value", field(repr=False, metadata={"about": about}))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from domain.core.errors import InvalidError
-from domain.delivery.outgoing.hosts import HostList
+from domain.delivery.outgoing.host_lists import HostList
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.releases.version import (
     InvalidReleaseDatesError,
@@ -31,7 +31,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _MIN_SECRET_LENGTH = 32
 
 
-class InvalidPartError(ValueError):
+class InvalidSettingValueError(ValueError):
     """Error for an invalid setting value, with a message that explains what is wrong."""
 
 
@@ -39,7 +39,7 @@ class InvalidPartError(ValueError):
 class SettingKind(Generic[Value]):
     """Function that parses a setting, and a description of the allowed values.
 
-    The function raises ValueError if a text is not allowed.
+    The function raises ValueError if the text is not allowed.
     """
 
     read: Callable[[str], Value]
@@ -63,8 +63,8 @@ class SettingKind(Generic[Value]):
     has_release_dates: bool = False
 
 
-def allow_whole_number(minimum: int, maximum: int, unit: str = "") -> SettingKind[int]:
-    """Allow integers from `minimum` to `maximum`."""
+def build_whole_number_kind(minimum: int, maximum: int, unit: str = "") -> SettingKind[int]:
+    """Return a setting kind for an integer from `minimum` to `maximum`."""
 
     def read(text: str) -> int:
         # int() would also accept "1_000", "+5" and digits from other scripts.
@@ -76,9 +76,9 @@ def allow_whole_number(minimum: int, maximum: int, unit: str = "") -> SettingKin
     return SettingKind(read, f"a whole number{of_what} from {minimum} to {maximum}", unit=unit)
 
 
-def allow_zero_or_whole_number(minimum: int, maximum: int, unit: str) -> SettingKind[int]:
-    """Allow 0, and integers from `minimum` to `maximum`."""
-    known = allow_whole_number(minimum, maximum, unit)
+def build_zero_or_whole_number_kind(minimum: int, maximum: int, unit: str) -> SettingKind[int]:
+    """Return a setting kind for 0 or an integer from `minimum` to `maximum`."""
+    known = build_whole_number_kind(minimum, maximum, unit)
     return replace(
         known,
         read=lambda text: 0 if text == "0" else known.read(text),
@@ -86,8 +86,8 @@ def allow_zero_or_whole_number(minimum: int, maximum: int, unit: str) -> Setting
     )
 
 
-def allow_yes_or_no() -> SettingKind[bool]:
-    """Allow the usual words for on and off."""
+def build_yes_or_no_kind() -> SettingKind[bool]:
+    """Return a setting kind for a Boolean value, such as `yes`, `true`, `off` or `0`."""
     words = {"true": True, "1": True, "yes": True, "on": True}
     words |= {"false": False, "0": False, "no": False, "off": False}
 
@@ -99,8 +99,8 @@ def allow_yes_or_no() -> SettingKind[bool]:
     return SettingKind(read, "true or false (also yes, no, on, off, 1, 0)", is_yes_or_no=True)
 
 
-def allow_words(*choices: str) -> SettingKind[str]:
-    """Allow one of the given words, ignoring case."""
+def build_choice_kind(*choices: str) -> SettingKind[str]:
+    """Return a setting kind for one of the given words. Case is ignored."""
     by_folded = {choice.lower(): choice for choice in choices}
 
     def read(text: str) -> str:
@@ -111,8 +111,8 @@ def allow_words(*choices: str) -> SettingKind[str]:
     return SettingKind(read, "one of " + ", ".join(choices), choices=choices)
 
 
-def _build_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind[str]:
-    """Allow texts that meet a condition, without changing them."""
+def _build_checked_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind[str]:
+    """Return a setting kind for text that meets a condition. The text is not changed."""
 
     def read(text: str) -> str:
         if not is_allowed(text):
@@ -122,16 +122,16 @@ def _build_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> Setting
     return SettingKind(read, allowed)
 
 
-def allow_line_of_text(maximum: int) -> SettingKind[str]:
-    """Allow any printable text on one line."""
-    return _build_text_kind(
+def build_line_kind(maximum: int) -> SettingKind[str]:
+    """Return a setting kind for any printable text on one line."""
+    return _build_checked_text_kind(
         lambda text: len(text) <= maximum and text.isprintable(),
         f"one line of at most {maximum} characters",
     )
 
 
-def allow_text(maximum: int) -> SettingKind[str]:
-    """Allow printable text with any number of lines, or an empty string."""
+def build_text_kind(maximum: int) -> SettingKind[str]:
+    """Return a setting kind for printable text with any number of lines, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
@@ -144,8 +144,8 @@ def allow_text(maximum: int) -> SettingKind[str]:
     )
 
 
-def allow_host() -> SettingKind[str]:
-    """Allow an IP address or a host name."""
+def build_host_kind() -> SettingKind[str]:
+    """Return a setting kind for an IP address or a host name."""
 
     def read(text: str) -> str:
         try:
@@ -171,8 +171,11 @@ OWN_FIRST_SEGMENTS = frozenset(
 )
 
 
-def allow_base_url() -> SettingKind[str]:
-    """Allow an http(s) URL without a query or fragment, and remove its trailing slash."""
+def build_base_url_kind() -> SettingKind[str]:
+    """Return a setting kind for an http(s) URL without a query or fragment.
+
+    A trailing slash is removed.
+    """
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -197,11 +200,14 @@ def allow_base_url() -> SettingKind[str]:
     )
 
 
-def allow_origin() -> SettingKind[str]:
-    """Allow an http(s) URL without a path, and remove its trailing slash."""
+def build_origin_kind() -> SettingKind[str]:
+    """Return a setting kind for an http(s) URL without a path.
+
+    A trailing slash is removed.
+    """
 
     def read(text: str) -> str:
-        url = allow_base_url().read(text)
+        url = build_base_url_kind().read(text)
         if urlsplit(url).path:
             raise ValueError(text)
         return url
@@ -209,13 +215,16 @@ def allow_origin() -> SettingKind[str]:
     return SettingKind(read, "an http or https URL with only a host and an optional port")
 
 
-def allow_directory() -> SettingKind[Path]:
-    """Allow a path, and make it absolute."""
+def build_directory_kind() -> SettingKind[Path]:
+    """Return a setting kind for the path of a directory. The value is an absolute path."""
     return SettingKind(_make_absolute, "the path of a directory", is_path=True)
 
 
-def allow_file() -> SettingKind[Path | None]:
-    """Allow a path, and make it absolute; errors are reported when the file is opened."""
+def build_file_kind() -> SettingKind[Path | None]:
+    """Return a setting kind for the path of a file. The value is an absolute path.
+
+    The file is not checked, so errors are reported when it is opened.
+    """
     return SettingKind(_make_absolute, "the path of a file", is_path=True)
 
 
@@ -225,14 +234,14 @@ def _make_absolute(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def allow_authorities_file() -> SettingKind[Path | None]:
-    """Allow the path of a PEM file with CA certificates."""
+def build_ca_file_kind() -> SettingKind[Path | None]:
+    """Return a setting kind for the path of a PEM file with CA certificates."""
 
     def read(text: str) -> Path:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - rarely needed
         from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
 
-        from domain.core.encryption import UnacceptableKeyError, check_key  # noqa: PLC0415
+        from domain.core.tls import UnacceptableKeyError, check_key  # noqa: PLC0415
 
         path = _make_absolute(text)
         try:
@@ -252,8 +261,8 @@ _POSTGRES_PORT = 5432
 _OLD_TLS_VERSIONS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
-def allow_database_url() -> SettingKind[str]:
-    """Allow SQLAlchemy URLs for SQLite files and Postgres databases."""
+def build_database_url_kind() -> SettingKind[str]:
+    """Return a setting kind for the SQLAlchemy URL of a SQLite file or a Postgres database."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
@@ -284,9 +293,9 @@ def allow_database_url() -> SettingKind[str]:
 
 
 def _move_hosts_to_query(text: str) -> str:
-    """Move multiple hosts of a URL, which libpq allows, to the query for SQLAlchemy.
+    """Move the hosts of a URL with several hosts to the query, as SQLAlchemy requires.
 
-    Raise ValueError if a host is invalid.
+    libpq allows several hosts in a URL. Raise ValueError if a host is invalid.
     """
     scheme, separator, rest = text.partition("://")
     place, slash, path = rest.partition("/")
@@ -294,7 +303,7 @@ def _move_hosts_to_query(text: str) -> str:
     if "," not in hosts or "@" in user or "?" in place:
         return text
     found = [urlsplit(f"//{each}") for each in hosts.split(",")]
-    names = [allow_host().read(each.hostname or "") for each in found]
+    names = [build_host_kind().read(each.hostname or "") for each in found]
     ports = [str(each.port or _POSTGRES_PORT) for each in found]
     named = f"host={','.join(names)}&port={','.join(ports)}"
     joint = "&" if "?" in path else "?"
@@ -309,39 +318,41 @@ def list_database_hosts(url: "URL") -> tuple[str, ...]:
 
 
 def _has_stray_password(url: "URL", text: str) -> bool:
-    """Return whether a part of the password was parsed as something else."""
+    """Return whether a part of the password was parsed as another part of the URL."""
     if "@" in text.partition("@")[2]:
         return True
     try:
-        return bool(url.host and not allow_host().read(url.host))
+        return bool(url.host and not build_host_kind().read(url.host))
     except ValueError:
         return True
 
 
-def allow_long_secret() -> SettingKind[str]:
-    """Allow a secret of sufficient length."""
-    return _build_text_kind(
+def build_long_secret_kind() -> SettingKind[str]:
+    """Return a setting kind for a secret of at least 32 characters."""
+    return _build_checked_text_kind(
         lambda text: len(text) >= _MIN_SECRET_LENGTH, f"at least {_MIN_SECRET_LENGTH} characters"
     )
 
 
-def allow_long_secrets() -> SettingKind[tuple[str, ...]]:
-    """Allow a list of secrets of sufficient length."""
-    one = allow_long_secret()
+def build_long_secret_list_kind() -> SettingKind[tuple[str, ...]]:
+    """Return a setting kind for comma-separated secrets of at least 32 characters each."""
+    one = build_long_secret_kind()
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
         # A secret may contain spaces, but not between two parts that are each long enough to be a
         # secret.
         if any(sum(len(each) >= _MIN_SECRET_LENGTH for each in key.split()) > 1 for key in found):
-            raise InvalidPartError("Use a comma between two secrets, not a space or a new line.")
+            raise InvalidSettingValueError(
+                "Use a comma between two secrets, not a space or a new line."
+            )
         return found
 
     return SettingKind(read, f"a comma-separated list of secrets, {one.allowed} each")
 
 
-def allow_rate() -> SettingKind[str]:
-    """Allow an empty string, `off`, or rates such as `600/minute;10000/hour`."""
+def build_rate_kind() -> SettingKind[str]:
+    """Return a setting kind for rates such as `600/minute;10000/hour`, `off`, or no value."""
 
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:
@@ -363,19 +374,19 @@ def allow_rate() -> SettingKind[str]:
 _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
-def allow_rate_from_release() -> SettingKind[str]:
-    """Allow the values of `allow_rate`, optionally with the first release in which they apply."""
+def build_rate_from_release_kind() -> SettingKind[str]:
+    """Return a setting kind for rates, optionally with the first release in which they apply."""
 
     def read(text: str) -> str:
         found = _FROM_RELEASE.fullmatch(text)
-        value = allow_rate().read(found[1] if found else text)
+        value = build_rate_kind().read(found[1] if found else text)
         if found and not value:
             raise ValueError(text)
         return text if found else value
 
     return SettingKind(
         read,
-        f"{allow_rate().allowed}, optionally with the first release that applies it, such as "
+        f"{build_rate_kind().allowed}, optionally with the first release that applies it, such as "
         "600/minute from 18.0",
         may_be_empty=True,
         empty_turns_off=True,
@@ -383,18 +394,18 @@ def allow_rate_from_release() -> SettingKind[str]:
 
 
 def get_rate_in_release(value: str, running: Release) -> str:
-    """Return the rates in a value of `allow_rate_from_release`, or an empty string."""
+    """Return the rates in a value of `build_rate_from_release_kind`, or an empty string."""
     found = _FROM_RELEASE.fullmatch(value)
     if found is None:
         return value
     return found[1] if running >= parse_release(found[2]) else ""
 
 
-def allow_counter_storage() -> SettingKind[str]:
-    """Allow URLs of counter stores that the library `limits` supports."""
+def build_counter_storage_kind() -> SettingKind[str]:
+    """Return a setting kind for the URL of a counter store that the `limits` library supports."""
 
     def read(text: str) -> str:
-        from limits.errors import ConfigurationError  # noqa: PLC0415 - as in `allow_rate`
+        from limits.errors import ConfigurationError  # noqa: PLC0415 - as in `build_rate_kind`
         from limits.storage import storage_from_string  # noqa: PLC0415
 
         try:
@@ -403,7 +414,9 @@ def allow_counter_storage() -> SettingKind[str]:
             raise ValueError(text) from error
         except Exception as error:
             # Cluster clients connect immediately, and raise errors of various types.
-            raise InvalidPartError(f"The store is unreachable ({type(error).__name__}).") from error
+            raise InvalidSettingValueError(
+                f"The store is unreachable ({type(error).__name__})."
+            ) from error
         return text
 
     return SettingKind(
@@ -420,8 +433,11 @@ def _remove_credentials(url: str) -> str:
     return f"{scheme}://{place}"
 
 
-def allow_proxy_url() -> SettingKind[str]:
-    """Allow an empty string, or the URL of an HTTP proxy with or without a user."""
+def build_proxy_url_kind() -> SettingKind[str]:
+    """Return a setting kind for the URL of an HTTP proxy, or an empty string.
+
+    The URL can contain a username and a password.
+    """
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -439,8 +455,11 @@ def allow_proxy_url() -> SettingKind[str]:
     )
 
 
-def allow_mail_url() -> SettingKind[str]:
-    """Allow an empty string, or the URL of a mail server with or without a user."""
+def build_mail_url_kind() -> SettingKind[str]:
+    """Return a setting kind for the URL of a mail server, or an empty string.
+
+    The URL can contain a username and a password.
+    """
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -455,8 +474,8 @@ def allow_mail_url() -> SettingKind[str]:
     return SettingKind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…; the user is optional")
 
 
-def allow_mail_address() -> SettingKind[str]:
-    """Allow an email address."""
+def build_mail_address_kind() -> SettingKind[str]:
+    """Return a setting kind for an email address."""
 
     def read(text: str) -> str:
         address = Address(addr_spec=text)
@@ -467,8 +486,8 @@ def allow_mail_address() -> SettingKind[str]:
     return SettingKind(read, "an email address such as gatebell@example.com")
 
 
-def allow_email_domains() -> SettingKind[str]:
-    """Allow an empty list, or domains of email addresses."""
+def build_email_domains_kind() -> SettingKind[str]:
+    """Return a setting kind for domains of email addresses, or an empty list."""
 
     def read(text: str) -> str:
         # The module loads large tables, as in `normalize_email`.
@@ -485,8 +504,8 @@ def allow_email_domains() -> SettingKind[str]:
     )
 
 
-def allow_day() -> SettingKind[str]:
-    """Allow a date, or an empty string."""
+def build_day_kind() -> SettingKind[str]:
+    """Return a setting kind for a date, or an empty string."""
 
     def read(text: str) -> str:
         return date.fromisoformat(text).isoformat() if text else ""
@@ -494,14 +513,14 @@ def allow_day() -> SettingKind[str]:
     return SettingKind(read, "a date such as 2027-01-31", may_be_empty=True)
 
 
-def release_dates() -> SettingKind[str]:
-    """Allow releases with their dates."""
+def build_release_dates_kind() -> SettingKind[str]:
+    """Return a setting kind for a list of releases with their dates."""
 
     def read(text: str) -> str:
         try:
             return format_release_dates(parse_release_dates(text))
         except InvalidReleaseDatesError as error:
-            raise InvalidPartError(str(error)) from error
+            raise InvalidSettingValueError(str(error)) from error
 
     return SettingKind(
         read,
@@ -511,20 +530,20 @@ def release_dates() -> SettingKind[str]:
     )
 
 
-def allow_release() -> SettingKind[str]:
-    """Allow a release number with two parts."""
+def build_release_kind() -> SettingKind[str]:
+    """Return a setting kind for a release number with two parts, such as `18.0`."""
     is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
-    return _build_text_kind(lambda text: bool(is_release(text)), "a release such as 18.0")
+    return _build_checked_text_kind(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
-def allow_optional_line_of_text(maximum: int) -> SettingKind[str]:
-    """Allow any printable text on one line, or an empty string."""
-    known = allow_line_of_text(maximum)
+def build_optional_line_kind(maximum: int) -> SettingKind[str]:
+    """Return a setting kind for any printable text on one line, or an empty string."""
+    known = build_line_kind(maximum)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 
-def allow_outgoing_url() -> SettingKind[str]:
-    """Allow an empty string, or a URL to which requests can be sent."""
+def build_outgoing_url_kind() -> SettingKind[str]:
+    """Return a setting kind for a URL to which requests can be sent, or an empty string."""
 
     def read(text: str) -> str:
         try:
@@ -536,8 +555,8 @@ def allow_outgoing_url() -> SettingKind[str]:
     return SettingKind(read, "an http or https URL without username and fragment")
 
 
-def allow_networks() -> SettingKind[str]:
-    """Allow an empty list, or networks in CIDR notation."""
+def build_networks_kind() -> SettingKind[str]:
+    """Return a setting kind for networks in CIDR notation, or an empty list."""
 
     def read(text: str) -> str:
         return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
@@ -545,8 +564,8 @@ def allow_networks() -> SettingKind[str]:
     return SettingKind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
-def allow_hosts_with_ports() -> SettingKind[str]:
-    """Allow an empty list, or hosts that each have a port or a range of ports."""
+def build_hosts_with_ports_kind() -> SettingKind[str]:
+    """Return a setting kind for a list of hosts, each with a port or a range of ports."""
 
     def read(text: str) -> str:
         return str(HostList.from_text(text))

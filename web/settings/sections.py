@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
-from web.settings.fields import Source, get_setting_metadata
-from web.settings.reader import Settings
+from web.settings.environment import Settings
+from web.settings.fields import SettingSource, get_setting_metadata
 
-#: Titles by the first setting of a section. A section may be continued later.
+#: Titles of sections, by the first setting of each section. A title can occur several times.
 _SECTION_TITLES = {
     "host": "Address",
     "instance_path": "Storage",
@@ -28,7 +28,11 @@ _SECTION_TITLES = {
     "form_body_limit_bytes": "Interfaces and records",
     "appearance_title": "Appearance",
 }
-_SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " (secret)", Source.LIVE: " ↻"}
+_SOURCE_SYMBOLS = {
+    SettingSource.ENVIRONMENT: "",
+    SettingSource.SECRET: " (secret)",
+    SettingSource.LIVE: " ↻",
+}
 _INTRODUCTION = """\
 # Settings
 
@@ -56,7 +60,7 @@ Generated from `web/settings/definitions.py` and `host_definitions.py` by `make 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class SettingsSection:
     """Group of related settings under one title."""
 
     title: str
@@ -68,22 +72,22 @@ class Section:
         return self.title.lower().replace(" ", "-")
 
 
-def list_sections() -> tuple[Section, ...]:
+def list_sections() -> tuple[SettingsSection, ...]:
     """Return all settings by section, in the order of their definitions."""
     return tuple(
-        Section(title=title, settings=tuple(members))
-        for title, members in _group_by_title().items()
+        SettingsSection(title=title, settings=tuple(members))
+        for title, members in _group_settings_by_title().items()
     )
 
 
-def _group_by_title() -> dict[str, list[Field[Any]]]:
+def _group_settings_by_title() -> dict[str, list[Field[Any]]]:
     found: dict[str, list[Field[Any]]] = {}
-    for title, setting in _list_with_titles():
+    for title, setting in _list_settings_with_titles():
         found.setdefault(title, []).append(setting)
     return found
 
 
-def _list_with_titles() -> Iterator[tuple[str, Field[Any]]]:
+def _list_settings_with_titles() -> Iterator[tuple[str, Field[Any]]]:
     title = ""
     for setting in fields(Settings):
         title = _SECTION_TITLES.get(setting.name, title)

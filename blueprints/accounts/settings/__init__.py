@@ -1,1 +1,1 @@
-"""A user's own settings, under /-/user_settings."""
+"""Pages for a user's own settings, under /-/user_settings."""

@@ -8,13 +8,13 @@ from flask.typing import ResponseReturnValue
 from blueprints.token_pages import TokenPages
 from domain.access.scopes import SCOPES_BY_NAME, describe_scopes
 from domain.oauth.personal_tokens import actions
-from domain.oauth.personal_tokens.lists import TokenFilter
+from domain.oauth.personal_tokens.token_lists import TokenFilter
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, PERSONAL_SCOPES
 from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnTokenBody
 from forms.access_token import AccessTokenForm
 from web.access.decorators import get_current_user, sign_in_required, sign_in_required_for_tokens
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 access_tokens = PageBlueprint(
     "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
@@ -29,7 +29,7 @@ class _PersonalTokenPages(TokenPages[AccessTokenForm]):
 
     @property
     def offered_scopes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the scopes that the user can select for a new token."""
+        """Scopes that the user can select for a new token."""
         return PERSONAL_SCOPES if get_current_user().is_admin else ORDINARY_SCOPES
 
     def build_url(self, page: str, **values: Any) -> str:
@@ -57,7 +57,7 @@ _TOKEN_PAGES = _PersonalTokenPages()
 @access_tokens.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """List the user's tokens, and show a new token once."""
+    """List the user's tokens, and show the value of a newly created token once."""
     return _TOKEN_PAGES.index()
 
 
@@ -71,12 +71,12 @@ def new() -> ResponseReturnValue:
 @access_tokens.post("/<int:token_id>/rotate")
 @sign_in_required_for_tokens
 def rotate(token_id: int) -> ResponseReturnValue:
-    """Replace a token with a new token of the same lifetime, and show it."""
+    """Replace a token with a new token of the same lifetime, and show the new token."""
     return _TOKEN_PAGES.rotate(token_id)
 
 
 @access_tokens.post("/<int:token_id>/revoke")
 @sign_in_required
 def revoke(token_id: int) -> ResponseReturnValue:
-    """Revoke a token."""
+    """Revoke one of the user's personal access tokens."""
     return _TOKEN_PAGES.revoke(token_id)

@@ -10,12 +10,12 @@ from domain.oauth.clients.user_agents import describe_device
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
-    get_requested_slice,
+    get_requested_keyset_range,
 )
 from web.services import get_current_time
 
@@ -28,7 +28,9 @@ def index() -> ResponseReturnValue:
     """List the user's sign-ins and the audit events of their account."""
     me, session = get_current_user(), db.session()
     get_list_query(*CURSOR_PARAMETERS)
-    found = fetch_event_page(EventFilter(user_id=me.id), get_requested_slice(), session=session)
+    found = fetch_event_page(
+        EventFilter(user_id=me.id), get_requested_keyset_range(), session=session
+    )
     sign_ins = list_sign_ins(
         me.id, asked_from=me.sign_in_id, session=session, now=get_current_time()
     )

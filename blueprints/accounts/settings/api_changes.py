@@ -10,7 +10,7 @@ from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
-from web.releases.rehearsal import get_stored_period
+from web.releases.rehearsal import build_full_usage_period
 from web.services import get_current_time, get_settings
 
 api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_settings/api_changes")
@@ -19,10 +19,10 @@ api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_setting
 @api_changes.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """List the scheduled API changes that affect calls by the user's tokens and applications."""
+    """List the scheduled API changes that affect the user's tokens and applications."""
     get_list_query()
     current, moment = get_settings(), get_current_time()
-    period = get_stored_period(current, moment)
+    period = build_full_usage_period(current, moment)
     uses = find_user_usage(get_request_viewer(), period, session=db.session(), now=moment)
     changes = [(change, list(some)) for change, some in groupby(uses, lambda use: use.change)]
     return render_template(

@@ -11,7 +11,7 @@ from domain.oauth.consent.authorized_applications import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_current_time
 
 authorized_applications = PageBlueprint(

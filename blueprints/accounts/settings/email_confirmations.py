@@ -13,9 +13,9 @@ from domain.core.errors import TooManyAttemptsError
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.sealing.sealer import SECRET_URL_HEADERS
+from web.sealing.sealed_values import SECRET_URL_HEADERS
 from web.services import get_current_time, get_services
 
 email_confirmations = PageBlueprint("email_confirmations", __name__)
@@ -25,7 +25,7 @@ _UNCONFIRMED_ADDRESS_URL = "/-/user_settings/profile/email"
 @email_confirmations.get("/-/email_confirmations/<token>")
 @sign_in_required
 def show(token: str) -> ResponseReturnValue:
-    """Show the email address in a link, with a button that confirms the address."""
+    """Show the email address that a confirmation link contains, with a button to confirm it."""
     waiting = domain.get_unconfirmed_address(
         token,
         get_current_user().id,
@@ -40,7 +40,7 @@ def show(token: str) -> ResponseReturnValue:
 @email_confirmations.post("/-/email_confirmations/<token>")
 @sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
-    """Confirm the email address in a link."""
+    """Confirm the email address that a confirmation link contains."""
     confirmed = domain.confirm_address_by_link(get_unit_of_work(), token)
     flash(f"Email address {confirmed.email} confirmed.")
     return redirect(url_for("account.profile"))
@@ -49,7 +49,7 @@ def confirm(token: str) -> ResponseReturnValue:
 @email_confirmations.post(f"{_UNCONFIRMED_ADDRESS_URL}/send_link")
 @sign_in_required
 def send_link() -> ResponseReturnValue:
-    """Send a new confirmation link to the unconfirmed address, or to the current address."""
+    """Send a new confirmation link to the user's unconfirmed email address."""
     with show_errors_on_next_page(TooManyAttemptsError):
         domain.send_address_link(get_unit_of_work())
         flash("A new link was sent. Earlier links no longer work.")

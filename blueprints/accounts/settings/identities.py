@@ -1,4 +1,4 @@
-"""Pages that connect a user's account to identity providers and disconnect it."""
+"""Pages that connect a user's account to identity providers, or disconnect it."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -13,7 +13,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from web.access.decorators import get_current_user, recent_sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 identities = PageBlueprint(
     "identities",
@@ -37,7 +37,7 @@ def show(slug: str) -> ResponseReturnValue:
 @identities.post("/<slug>")
 @recent_sign_in_required
 def connect(slug: str) -> ResponseReturnValue:
-    """Redirect the browser to the provider."""
+    """Redirect the browser to an identity provider, to connect the user's account."""
     try:
         return redirect_to_provider(slug, next_page="", connects=True)
     except ProviderError as error:

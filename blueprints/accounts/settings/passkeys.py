@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.accounts.settings.password_confirmation import (
-    get_confirmation_error,
+    get_confirmation_error_message,
     get_entered_password,
     is_current_password,
     remove_unused_password_field,
@@ -23,9 +23,9 @@ from forms.account import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.sealing.sign_ins import (
+from web.sealing.pending_sign_ins import (
     find_relying_party,
     get_relying_party,
     store_challenge,
@@ -48,12 +48,12 @@ def new() -> ResponseReturnValue:
 @passkeys.post("/new.json")
 @sign_in_required.with_changes(open_before_second_factor=True)
 def begin() -> ResponseReturnValue:
-    """Check the password and return the options to create a passkey."""
+    """Check the password and return the WebAuthn options for creating a passkey."""
     form = remove_unused_password_field(NewPasskeyForm())
     if not form.validate_on_submit():
-        return _join_errors(form), 422
+        return _build_error_object(form), 422
     if not is_current_password(get_entered_password(form)):
-        return {"message": get_confirmation_error()}, 422
+        return {"message": get_confirmation_error_message()}, 422
     ceremony = domain.build_creation_options(
         get_current_user().id,
         get_relying_party(),
@@ -89,7 +89,7 @@ def add() -> ResponseReturnValue:
 @passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
 @sign_in_required
 def rename(passkey_id: int) -> ResponseReturnValue:
-    """Rename a passkey."""
+    """Show the form for a passkey's name, and rename the passkey."""
     mine = get_current_user().id
     passkey = domain.get_passkey(passkey_id, owner_id=mine, session=db.session())
     form = PasskeyNameForm(name=passkey.name)
@@ -118,8 +118,8 @@ def _format_challenge_purpose() -> str:
     return f"new, for sign-in {get_current_user().sign_in_id}"
 
 
-def _join_errors(form: NewPasskeyForm) -> dict[str, str]:
-    """Join all errors of a form into one message for the page's script."""
+def _build_error_object(form: NewPasskeyForm) -> dict[str, str]:
+    """Return a JSON object with all errors of the form, joined into one message."""
     return {
         "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
     }

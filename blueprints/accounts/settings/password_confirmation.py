@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from blueprints.accounts.sign_in.attempts import build_sign_in_attempt
 from domain.accounts.users import authenticate_user, is_password_unchanged
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from forms.account import PasswordConfirmationForm, ProfileForm
 from web.access.decorators import get_current_user, has_recent_sign_in
 from web.extensions import db
@@ -26,7 +26,7 @@ def remove_unused_password_field(form: ConfirmationFormT) -> ConfirmationFormT:
     return form
 
 
-def get_confirmation_error() -> str:
+def get_confirmation_error_message() -> str:
     """Return the error message for a failed `is_current_password` check."""
     return _WRONG_PASSWORD_MESSAGE if get_current_user().user.has_password else _OLD_SIGN_IN_MESSAGE
 
@@ -44,22 +44,22 @@ def is_current_password(password: str) -> bool:
         attempt, session=session, keyring=get_services().keyring, now=get_current_time()
     )
     # A correct password resets the attempt count, even if the change fails later.
-    release_locks(session)
+    commit_to_release_locks(session)
     return user is not None and is_password_unchanged(
         user.id, user.password_changed_at, session=session
     )
 
 
 def validate_with_password(form: PasswordConfirmationForm) -> bool:
-    """Return whether the form is valid and contains the current password; if not, set its errors.
+    """Return whether the form is valid and contains the current password.
 
-    Raise TooManyAttemptsError after too many attempts.
+    If not, add the errors to the form. Raise TooManyAttemptsError after too many attempts.
     """
     if not remove_unused_password_field(form).validate_on_submit():
         return False
     is_right = is_current_password(get_entered_password(form))
     if not is_right:
-        form.add_error("current_password", get_confirmation_error())
+        form.add_error("current_password", get_confirmation_error_message())
     return is_right
 
 

@@ -4,7 +4,7 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.accounts.settings.password_confirmation import (
-    get_confirmation_error,
+    get_confirmation_error_message,
     get_entered_password,
     is_current_password,
     remove_unused_password_field,
@@ -26,13 +26,13 @@ from domain.core.database.pagination import parse_id
 from domain.core.errors import InvalidError, TooManyAttemptsError
 from forms.account import PasswordForm, ProfileForm
 from web.access.decorators import get_current_user, sign_in_required
-from web.access.second_factor_rule import find_due_factor_requirement
-from web.admin.personal_data import build_export_response
+from web.access.second_factor_requirements import find_due_second_factor_requirement
+from web.admin.personal_data import build_personal_data_response
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.sealing.sign_ins import find_relying_party
+from web.sealing.pending_sign_ins import find_relying_party
 from web.services import get_settings
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
@@ -59,7 +59,7 @@ def _change_profile(form: ProfileForm) -> bool:
     has_new_address = normalize_email(change.email) != user.email
     if has_new_address and not is_current_password(get_entered_password(form)):
         entered = "Enter your current password to change the email address."
-        message = entered if user.has_password else get_confirmation_error()
+        message = entered if user.has_password else get_confirmation_error_message()
         raise InvalidError(message, field="current_password")
     return own_account.change_own_profile(get_unit_of_work(), change)
 
@@ -68,7 +68,7 @@ def _change_profile(form: ProfileForm) -> bool:
 @sign_in_required
 def export() -> ResponseReturnValue:
     """Download the user's personal data."""
-    return build_export_response(get_current_user().id)
+    return build_personal_data_response(get_current_user().id)
 
 
 @account.route("/security", methods=["GET", "POST"])
@@ -95,7 +95,7 @@ def security() -> ResponseReturnValue:
 
 def _change_password(form: PasswordForm) -> bool:
     if not is_current_password(get_entered_password(form)):
-        raise InvalidError(get_confirmation_error(), field="current_password")
+        raise InvalidError(get_confirmation_error_message(), field="current_password")
     new = form.build_entered_body(PasswordBody)
     own_account.change_own_password(get_unit_of_work(), get_current_user().sign_in_id, new)
     return True
@@ -106,7 +106,7 @@ def _render_security_page(form: PasswordForm) -> tuple[str, int]:
         "account/security.html",
         form,
         factors=get_second_factors(get_current_user().id, session=db.session()),
-        must_set_up=find_due_factor_requirement(),
+        must_set_up=find_due_second_factor_requirement(),
         must_change=get_current_user().user.must_change_password,
         recovery_codes=RECOVERY_CODE_COUNT,
         has_passkeys=find_relying_party() is not None,

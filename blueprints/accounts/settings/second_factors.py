@@ -14,16 +14,16 @@ from blueprints.accounts.sign_in.attempts import (
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.second_factors import get_second_factors, has_second_factor
 from domain.accounts.lifecycle import own_account
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidError
 from forms.account import AuthenticatorForm, PasswordConfirmationForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.qr_codes import build_qr_code
-from web.sealing.sealer import find_secret, store_secret, take_secret
+from web.sealing.sealed_values import find_secret, store_secret, take_secret
 from web.services import get_settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
@@ -35,7 +35,7 @@ _SEED_SESSION_KEY = "authenticator_seed"
 @second_factors.route("/authenticator", methods=["GET", "POST"])
 @sign_in_required.with_changes(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
-    """Show a new secret, and store the secret after the user enters a valid code."""
+    """Show a new app secret, and store it after the user enters a valid code."""
     if get_second_factors(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
     form, seed = AuthenticatorForm(), _get_or_create_seed()
@@ -96,7 +96,7 @@ def show_recovery_codes() -> ResponseReturnValue:
 def download_recovery_codes() -> ResponseReturnValue:
     """Return the submitted recovery codes as a file.
 
-    The page sends the codes because they are not stored in plaintext.
+    The page submits the codes, because the service does not store them in plaintext.
     """
     codes = [
         code
@@ -129,7 +129,7 @@ def _render_authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseRe
     uri = totp.build_provisioning_uri(
         seed, username=get_current_user().username, instance=get_settings().instance_name
     )
-    release_locks(db.session())  # Rendering the QR code is slow.
+    commit_to_release_locks(db.session())  # Rendering the QR code is slow.
     picture = build_qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",

@@ -1,10 +1,10 @@
 """Sign-in attempts, their completion, and redirects to and from identity providers.
 
-Attempts are limited by account and by IP address, or by a device cookie. Because of the cookie,
-guesses from elsewhere do not lock out browsers that have signed in before. The scheme is OWASP's
-"Slow Down Online Guessing Attacks with Device Cookies". The signed cookie contains a random ID for
-each account that has signed in. The cookie grants no access and outlives the sign-in. Attempts from
-a browser with a cookie are counted by that ID. All other attempts are counted together.
+If an account has signed in from a browser before, its attempts from that browser are counted by a
+device cookie. All other attempts are counted by account and by IP address. Guesses from elsewhere
+therefore do not lock out browsers that have signed in before. The scheme is OWASP's "Slow Down
+Online Guessing Attacks with Device Cookies". The signed cookie contains a random ID for each
+account that has signed in. The cookie grants no access and outlives the sign-in.
 
 The session stores each request to an identity provider for ten minutes. A request can be completed
 only once.
@@ -35,22 +35,28 @@ from domain.accounts.sign_in.sessions import Authentication, renew_sign_in
 from domain.accounts.users import SignInAttempt, find_sign_in_user
 from domain.core.randomness import generate_random_hex
 from web.access.decorators import get_current_user, load_current_user
-from web.access.return_urls import shorten_address
-from web.access.second_factor_rule import find_due_factor_requirement
+from web.access.return_urls import shorten_return_url
+from web.access.second_factor_requirements import find_due_second_factor_requirement
 from web.extensions import db
 from web.http.browser_zone import get_browser_zone
 from web.http.cookies import build_cookie_name
 from web.http.endpoints import find_endpoint
-from web.http.public_urls import get_current_path
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import BrokenSealError, seal_value, store_secret, take_secret, unseal_text
-from web.sealing.sign_ins import begin_pending_sign_in
+from web.http.public_urls import get_current_path_and_query
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.pending_sign_ins import begin_pending_sign_in
+from web.sealing.sealed_values import (
+    BrokenSealError,
+    seal_value,
+    store_secret,
+    take_secret,
+    unseal_text,
+)
 from web.services import get_current_time, get_services, get_settings, get_sign_in_limits
 
 _COOKIE_NAME = "gatebell_browser"
 _COOKIE_PURPOSE = "known browser"
 _COOKIE_LIFETIME = timedelta(days=366)
-#: Maximum number of accounts in a cookie, which contains the accounts with the latest sign-ins.
+#: Maximum number of accounts in a cookie. Accounts with the most recent sign-ins are kept.
 _MAX_ACCOUNTS = 8
 
 
@@ -70,7 +76,7 @@ def store_browser_cookie(user_id: int) -> None:
     latest = dict(list(device_ids.items())[-_MAX_ACCOUNTS:])
     sealed = seal_value(list(latest.items()), purpose=_COOKIE_PURPOSE)
 
-    def put(response: Response) -> Response:
+    def set_browser_cookie(response: Response) -> Response:
         response.set_cookie(
             _build_cookie_name(),
             sealed,
@@ -82,7 +88,7 @@ def store_browser_cookie(user_id: int) -> None:
         )
         return response
 
-    after_this_request(put)
+    after_this_request(set_browser_cookie)
 
 
 def _build_cookie_name() -> str:
@@ -90,7 +96,10 @@ def _build_cookie_name() -> str:
 
 
 def _read_cookie(sealed_text: str) -> dict[int, str]:
-    """Return the content of the cookie, or an empty dictionary if the cookie is invalid."""
+    """Return the device IDs in the cookie, keyed by account ID.
+
+    Return an empty dictionary if the cookie is invalid.
+    """
     try:
         return dict(unseal_text(sealed_text, purpose=_COOKIE_PURPOSE, lifetime=_COOKIE_LIFETIME))
     except BrokenSealError:
@@ -143,7 +152,7 @@ def create_sign_in_and_redirect(
 
 
 def renew_current_sign_in() -> None:
-    """Renew this browser's sign-in cookie after a change of the user's credentials.
+    """Renew this browser's sign-in cookie after the user's credentials have changed.
 
     Copies of the previous cookie stop working. The user's other sign-ins are not affected. Raise
     ConflictError if this browser was signed out in the meantime.
@@ -155,7 +164,7 @@ def renew_current_sign_in() -> None:
 
 
 def get_next_url() -> str:
-    """Return the URL of the requested page, or of the home page."""
+    """Return the URL of the requested page, or of the home page if no page was requested."""
     return get_requested_page() or url_for("home.index")
 
 
@@ -175,11 +184,11 @@ def filter_local_url(target: str) -> str:
 def remember_return_url(path: str) -> None:
     """Store the URL of the page to show after a required step, such as a password change."""
     # Browsers drop cookies over four kilobytes, and the session contains other data as well.
-    session[_RETURN_URL_KEY] = shorten_address(path)
+    session[_RETURN_URL_KEY] = shorten_return_url(path)
 
 
 def get_return_url() -> str:
-    """Return the URL of the stored page, or an empty string."""
+    """Return the URL of the stored page, or an empty string if no page is stored."""
     kept: str = session.get(_RETURN_URL_KEY, "")
     return kept
 
@@ -192,7 +201,7 @@ def pop_return_url() -> str:
 
 
 def complete_factor_setup(name: str, codes: Sequence[str]) -> ResponseReturnValue:
-    """Confirm a new second factor, and show recovery codes if there are any."""
+    """Complete the setup of a second factor, and show any new recovery codes."""
     renew_current_sign_in()
     if codes:
         return redirect_to_recovery_codes(codes)
@@ -207,7 +216,10 @@ def redirect_to_recovery_codes(codes: Sequence[str]) -> ResponseReturnValue:
 
 
 def pop_recovery_codes() -> list[str]:
-    """Return the newly issued codes; later calls return an empty list."""
+    """Return the newly issued recovery codes once.
+
+    Later calls return an empty list.
+    """
     return (take_secret(_RECOVERY_CODES_KEY) or "").split()
 
 
@@ -223,7 +235,7 @@ def redirect_to_required_setup() -> ResponseReturnValue | None:
     if current_user.user.must_change_password:
         return redirect_to_security_settings()
     is_for_setup = endpoint is not None and endpoint.open_before_second_factor
-    if not is_for_setup and find_due_factor_requirement():
+    if not is_for_setup and find_due_second_factor_requirement():
         return redirect_to_security_settings()
     return None
 
@@ -231,7 +243,7 @@ def redirect_to_required_setup() -> ResponseReturnValue | None:
 def redirect_to_security_settings() -> ResponseReturnValue:
     """Redirect to the security settings, and store the requested page."""
     if request.method == "GET":
-        remember_return_url(get_current_path())
+        remember_return_url(get_current_path_and_query())
     return redirect(url_for("account.security"))
 
 
@@ -241,7 +253,7 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users sign in there again, unless they connect an account. Raise ProviderError.
+    Signed-in users must sign in again, except to connect accounts. Raise ProviderError on failure.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(
@@ -258,7 +270,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
         "asked_at": asked.asked_at.isoformat(),
         "is_again": asked.is_again,
         "sign_in_id": asked.sign_in_id,
-        "next": shorten_address(next_page),
+        "next": shorten_return_url(next_page),
     }
     response = redirect(url)
     response.headers["Cache-Control"] = "no-store"  # The URL contains a secret state.
@@ -268,7 +280,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
 def pop_provider_request(slug: str) -> tuple[ProviderRequest, str]:
     """Return this browser's pending provider request and the page to show afterwards.
 
-    A request can be retrieved only once. If no request is pending, the returned request matches no
+    A request can be retrieved only once. If no request is pending, return a request that matches no
     response.
     """
     kept = session.pop(_PROVIDER_REQUEST_KEY, {})

@@ -1,4 +1,4 @@
-"""Password reset: the request for a link, and the page that the link opens.
+"""Pages for requesting a password reset link, and for setting a new password with the link.
 
 Mail scanners follow links, so the password is changed only when the form is submitted.
 """
@@ -17,8 +17,8 @@ from forms.sign_in import ForgottenPasswordForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.sealed_values import SECRET_URL_HEADERS, BrokenSealError, unseal_text
 from web.services import get_settings
 
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
@@ -31,23 +31,26 @@ _LINK_SENT_MESSAGE = (
 @forgotten_password.get("/new")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form for the username or email address."""
-    return _render_login_form(ForgottenPasswordForm(formdata=None))
+    """Show the form for requesting a password reset link."""
+    return _render_request_form(ForgottenPasswordForm(formdata=None))
 
 
 @forgotten_password.post("/new")
 @open_to_anyone
 @redirect_outdated_form(redirect_to_form_page)
 def send_link() -> ResponseReturnValue:
-    """Send a link, and show the same message whether or not the account exists."""
+    """Send a password reset link if the account exists.
+
+    The response is the same whether or not the account exists.
+    """
     form = ForgottenPasswordForm()
     if not form.validate_on_submit():
-        return _render_login_form(form), 422
+        return _render_request_form(form), 422
     try:
         password_reset.send_reset_link(get_unit_of_work(), form.login.data or "")
     except TooManyAttemptsError as error:
         form.add_error("login", str(error))
-        return _render_login_form(form), 429, {"Retry-After": str(error.retry_after)}
+        return _render_request_form(form), 429, {"Retry-After": str(error.retry_after)}
     flash(_LINK_SENT_MESSAGE)
     return redirect(url_for("sessions.sign_in", next=get_requested_page() or None))
 
@@ -61,7 +64,7 @@ def choose(sealed: str) -> ResponseReturnValue:
             get_unit_of_work(), *_unseal_link(sealed)
         )
     except NotFoundError as error:
-        return _redirect_to_login_form(error)
+        return _redirect_to_request_form(error)
     return _render_password_form(NewPasswordForm(formdata=None), sealed, account)
 
 
@@ -77,7 +80,7 @@ def set_password(sealed: str) -> ResponseReturnValue:
         )
         is_done = form.run_if_valid(lambda: _set_password(sealed, form))
     except NotFoundError as error:
-        return _redirect_to_login_form(error)
+        return _redirect_to_request_form(error)
     if not is_done:
         return _render_password_form(form, sealed, account)
     flash(f"Password of @{account.username} changed. Sign in with your new password.")
@@ -92,7 +95,7 @@ def _set_password(sealed_text: str, form: NewPasswordForm) -> bool:
 
 
 def _unseal_link(sealed_text: str) -> tuple[int, str]:
-    """Return the user ID and the account stamp from a password reset link.
+    """Return the user ID and the account digest from a password reset link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
@@ -108,12 +111,12 @@ def _unseal_link(sealed_text: str) -> tuple[int, str]:
     return int(user_id), str(stamp)
 
 
-def _redirect_to_login_form(error: NotFoundError) -> ResponseReturnValue:
+def _redirect_to_request_form(error: NotFoundError) -> ResponseReturnValue:
     flash(str(error), "warning")
     return redirect(url_for("forgotten_password.ask"))
 
 
-def _render_login_form(form: ForgottenPasswordForm) -> str:
+def _render_request_form(form: ForgottenPasswordForm) -> str:
     return render_template(
         "sessions/forgotten_password.html", form=form, sends_mail=bool(get_settings().mail_url)
     )

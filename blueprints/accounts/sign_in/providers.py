@@ -13,10 +13,10 @@ from domain.accounts.identity_providers.errors import ProviderError
 from domain.accounts.identity_providers.sign_in import connect_identity, finish_provider_sign_in
 from domain.core.errors import ConflictError
 from web.access.decorators import open_to_anyone
-from web.access.return_urls import shorten_address
+from web.access.return_urls import shorten_return_url
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 providers = PageBlueprint(
     "providers", __name__, url_prefix="/users/auth", leads_to_applications=True
@@ -25,7 +25,7 @@ providers = PageBlueprint(
 
 def _redirect_to_sign_in() -> ResponseReturnValue:
     flash(OUTDATED_FORM_MESSAGE, "warning")
-    next_page = shorten_address(get_requested_page())
+    next_page = shorten_return_url(get_requested_page())
     return redirect(url_for("sessions.sign_in", next=next_page or None), code=303)
 
 

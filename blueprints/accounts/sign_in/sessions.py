@@ -21,11 +21,15 @@ from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_authorization_parameters
 from forms.sign_in import PasskeyResponseForm, SignInForm
 from web.access.decorators import get_current_user, open_to_anyone, sign_in_required
-from web.access.return_urls import STORED_REQUEST_PARAMETER, find_stored_address, shorten_address
+from web.access.return_urls import (
+    STORED_REQUEST_PARAMETER,
+    find_stored_return_url,
+    shorten_return_url,
+)
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.oauth import (
     build_oauth_context,
     build_stored_request,
@@ -33,7 +37,7 @@ from web.oauth import (
     sign_out_browser,
 )
 from web.pages.markdown import render_markdown
-from web.sealing.sign_ins import (
+from web.sealing.pending_sign_ins import (
     find_relying_party,
     get_relying_party,
     store_challenge,
@@ -51,7 +55,7 @@ _CHALLENGE_PURPOSE = "sign in"
 @sessions.get("/sign_in")
 @open_to_anyone.with_changes(open_before_second_factor=True)
 def sign_in() -> ResponseReturnValue:
-    """Show the sign-in form; signed-in users see it only to sign in again."""
+    """Show the sign-in form. Signed-in users see the form only if they have to sign in again."""
     if current_user.is_authenticated and "again" not in request.args:
         return redirect(get_next_url())
     known = get_current_user().username if current_user.is_authenticated else ""
@@ -62,14 +66,14 @@ def sign_in() -> ResponseReturnValue:
 def _redirect_to_form() -> ResponseReturnValue:
     """Redirect to the sign-in form, which redirects signed-in users to the requested page."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
-    next_page = shorten_address(get_requested_page())
+    next_page = shorten_return_url(get_requested_page())
     return redirect(url_for("sessions.sign_in", next=next_page or None), code=303)
 
 
 @sessions.post("/sign_in")
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_form)
-def check_in() -> ResponseReturnValue:
+def sign_in_with_password() -> ResponseReturnValue:
     """Check the password, then redirect to the requested page or to the second factor."""
     form = SignInForm()
     if not form.validate_on_submit():
@@ -87,8 +91,8 @@ def check_in() -> ResponseReturnValue:
 
 @sessions.post("/sign_in/passkey.json")
 @open_to_anyone
-def ask_for_passkey() -> ResponseReturnValue:
-    """Return the options to sign in with any passkey."""
+def build_passkey_options() -> ResponseReturnValue:
+    """Return the WebAuthn options for signing in with any passkey."""
     return store_challenge(
         build_passkey_sign_in_options(get_relying_party()), purpose=_CHALLENGE_PURPOSE
     )
@@ -97,7 +101,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @sessions.post("/sign_in/passkey")
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_form)
-def check_in_by_passkey() -> ResponseReturnValue:
+def sign_in_with_passkey() -> ResponseReturnValue:
     """Sign in with a passkey instead of a password."""
     form = SignInForm(formdata=None)
     try:
@@ -121,15 +125,15 @@ def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
     sign_out_browser()
     flash("You are signed out.")
-    next_page = shorten_address(get_requested_page())
+    next_page = shorten_return_url(get_requested_page())
     return redirect(url_for("sessions.sign_in", next=next_page or None))
 
 
 @sessions.get("/sign_in/next/<handle>")
 @open_to_anyone
-def go_on(handle: str) -> ResponseReturnValue:
+def redirect_to_stored_url(handle: str) -> ResponseReturnValue:
     """Redirect to the long URL that is stored under a handle."""
-    address = filter_local_url(find_stored_address(handle) or "")
+    address = filter_local_url(find_stored_return_url(handle) or "")
     if not address:
         flash("This link was valid for one hour and has expired. Open the page again.", "warning")
     return redirect(address or url_for("home.index"))
@@ -139,7 +143,7 @@ def _find_authorization_parameters() -> dict[str, list[str]]:
     """Return the parameters of the authorization request that led to the sign-in, if any."""
     asked = parse_authorization_url(get_requested_page())
     handle = asked.get(STORED_REQUEST_PARAMETER, [""])[0]
-    return parse_authorization_url(find_stored_address(handle) or "") if handle else asked
+    return parse_authorization_url(find_stored_return_url(handle) or "") if handle else asked
 
 
 def _find_login_hint() -> str:
@@ -165,7 +169,7 @@ def _render_form(form: SignInForm) -> str:
         "sessions/sign_in.html",
         form=form,
         application_name=application.name if application else None,
-        application_registered_itself=bool(application and application.registered_itself),
+        application_registered_itself=bool(application and application.is_self_registered),
         welcome_title=get_settings().appearance_title,
         welcome_text=render_markdown(get_settings().appearance_description),
         has_passkeys=find_relying_party() is not None,

@@ -1,4 +1,4 @@
-"""Sign-up: the request for a link, and the page where users create an account with the link.
+"""Pages for requesting a sign-up link, and for creating an account with the link.
 
 Mail scanners follow links, so an account is created only when the form is submitted.
 """
@@ -23,8 +23,8 @@ from forms.sign_in import SignUpForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.sealed_values import SECRET_URL_HEADERS, BrokenSealError, unseal_text
 from web.services import get_settings
 
 sign_up = PageBlueprint(
@@ -41,7 +41,7 @@ _PENDING_APPROVAL_MESSAGE = (
 @sign_up.get("")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form for the email address."""
+    """Show the form for requesting a sign-up link."""
     return _render_email_form(SignUpForm(formdata=None))
 
 
@@ -49,7 +49,10 @@ def ask() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(redirect_to_form_page)
 def send_link() -> ResponseReturnValue:
-    """Send a link, and show the same message whether or not the address has an account."""
+    """Send a sign-up link to an email address.
+
+    The response is the same whether or not the address has an account.
+    """
     form, email = SignUpForm(), ""
     try:
         email = form.run_if_valid(lambda: _send_link(form)) or ""
@@ -84,7 +87,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(redirect_to_form_page)
 def create(sealed: str) -> ResponseReturnValue:
-    """Create the account, and sign in unless the account has to be approved first."""
+    """Create the account, and sign the user in unless the account must be approved first."""
     form = NewAccountForm()
     try:
         made = form.run_if_valid(lambda: _create_account(sealed, form))
@@ -108,7 +111,7 @@ def _create_account(sealed_text: str, form: NewAccountForm) -> UserView:
 
 
 def _unseal_link(sealed_text: str) -> tuple[str, str]:
-    """Return the email address and the unique number from a link.
+    """Return the email address and the single-use number from a sign-up link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """

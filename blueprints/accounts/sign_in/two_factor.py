@@ -17,14 +17,14 @@ from domain.accounts.sign_in.actions import WrongCodeError
 from domain.accounts.sign_in.sessions import get_passkey_method
 from domain.accounts.users import lock_account_row
 from domain.core.errors import InvalidError, TooManyAttemptsError
-from forms.sign_in import CodeForm, PasskeyResponseForm
+from forms.sign_in import PasskeyResponseForm, SecondFactorCodeForm
 from web.access.decorators import open_to_anyone
-from web.access.return_urls import shorten_address
+from web.access.return_urls import shorten_return_url
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
-from web.sealing.sign_ins import (
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.pending_sign_ins import (
     PendingSignIn,
     consume_pending_sign_in,
     find_pending_sign_in,
@@ -44,13 +44,17 @@ two_factor = PageBlueprint(
 def enter() -> ResponseReturnValue:
     """Show the form for the second factor."""
     pending = find_pending_sign_in()
-    return _render_form(CodeForm(formdata=None), pending) if pending else _restart_sign_in()
+    return (
+        _render_form(SecondFactorCodeForm(formdata=None), pending)
+        if pending
+        else _restart_sign_in()
+    )
 
 
 def _redirect_to_second_factor_step() -> ResponseReturnValue:
     """Redirect to the second-factor page, which redirects again if no check is pending."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
-    next_page = shorten_address(get_requested_page())
+    next_page = shorten_return_url(get_requested_page())
     return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
 
 
@@ -59,7 +63,7 @@ def _redirect_to_second_factor_step() -> ResponseReturnValue:
 @redirect_outdated_form(_redirect_to_second_factor_step)
 def check_code() -> ResponseReturnValue:
     """Check an app code or a recovery code."""
-    pending, form = find_pending_sign_in(), CodeForm()
+    pending, form = find_pending_sign_in(), SecondFactorCodeForm()
     if pending is None:
         return _restart_sign_in()
     if not form.validate_on_submit():
@@ -76,8 +80,8 @@ def check_code() -> ResponseReturnValue:
 
 @two_factor.post("/passkey.json")
 @open_to_anyone
-def ask_for_passkey() -> ResponseReturnValue:
-    """Return the options to authenticate with one of the user's passkeys."""
+def build_passkey_options() -> ResponseReturnValue:
+    """Return the WebAuthn options for authenticating with one of the user's passkeys."""
     pending = find_pending_sign_in()
     if pending is None:
         return {"message": "Your sign-in has expired. Reload the page and sign in again."}, 403
@@ -92,7 +96,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @redirect_outdated_form(_redirect_to_second_factor_step)
 def check_passkey() -> ResponseReturnValue:
     """Check a passkey as the second factor."""
-    pending, form = find_pending_sign_in(), CodeForm(formdata=None)
+    pending, form = find_pending_sign_in(), SecondFactorCodeForm(formdata=None)
     if pending is None:
         return _restart_sign_in()
     try:
@@ -134,7 +138,9 @@ def _restart_sign_in() -> ResponseReturnValue:
 
 
 def _render_error(
-    form: CodeForm, pending_sign_in: PendingSignIn, error: InvalidError | TooManyAttemptsError
+    form: SecondFactorCodeForm,
+    pending_sign_in: PendingSignIn,
+    error: InvalidError | TooManyAttemptsError,
 ) -> ResponseReturnValue:
     if isinstance(error, TooManyAttemptsError):
         form.add_error("code", str(error))
@@ -145,7 +151,7 @@ def _render_error(
     return _render_form(form, pending_sign_in), 422
 
 
-def _render_form(form: CodeForm, pending_sign_in: PendingSignIn) -> str:
+def _render_form(form: SecondFactorCodeForm, pending_sign_in: PendingSignIn) -> str:
     factors = get_second_factors(pending_sign_in.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",

@@ -1,4 +1,4 @@
-"""The page /-/acknowledge/…, where links in messages acknowledge alerts without a sign-in.
+"""The /-/acknowledge/… page, where links in messages acknowledge alerts without a sign-in.
 
 Mail scanners follow links, so alerts are acknowledged only when the form is submitted. The page
 reads and writes no cookies. Anyone with the link is treated as the recipient of the message.
@@ -11,23 +11,23 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.core.errors import InvalidError
-from domain.incidents.changes import acknowledge_by_link
-from domain.paging.escalations.manual_actions import snooze_by_link
-from domain.paging.notifications.acknowledging import (
+from domain.incidents.changes import acknowledge_incidents_by_link
+from domain.paging.escalations.manual_actions import snooze_alerts_by_link
+from domain.paging.notifications.acknowledgement_links import (
     AcknowledgementLink,
     LinkSelection,
     find_linked_subjects,
     parse_signed_link,
 )
-from domain.paging.notifications.page_targets import PageSubject, SubjectKind
+from domain.paging.notifications.page_subjects import PageSubject, SubjectKind
 from web.access.decorators import open_to_anyone
 from web.extensions import db
-from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.work import get_unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat
+from web.http.unit_of_work import get_unit_of_work
+from web.sealing.sealed_values import SECRET_URL_HEADERS
 from web.services import get_current_time, get_services
 
-acknowledgement: Blueprint = MachineBlueprint(
+acknowledgement: Blueprint = ApiClientBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
 _SUBJECT_PATTERN = re.compile("(incident-)?([0-9]{1,19})")
@@ -48,11 +48,11 @@ def confirm(sealed: str) -> ResponseReturnValue:
     link, length = _parse_link(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZE_LENGTHS:
-            done = snooze_by_link(
+            done = snooze_alerts_by_link(
                 get_unit_of_work(), link, _read_link_selection(), _SNOOZE_LENGTHS[length]
             )
         else:
-            done = acknowledge_by_link(get_unit_of_work(), link, _read_link_selection())
+            done = acknowledge_incidents_by_link(get_unit_of_work(), link, _read_link_selection())
         if request.accept_mimetypes.best == "application/json":  # The service worker requests JSON.
             return {"acknowledged": done}, 200, SECRET_URL_HEADERS
     except InvalidError as error:
@@ -80,7 +80,10 @@ def _read_link_selection() -> LinkSelection:
 
 
 def _parse_subjects(name: str) -> frozenset[PageSubject]:
-    """Parse the alerts and incidents in a form field; malformed values are ignored."""
+    """Return the alerts and incidents in a form field.
+
+    Malformed values are ignored.
+    """
     found = filter(None, map(_SUBJECT_PATTERN.fullmatch, request.form.getlist(name)))
     return frozenset(
         PageSubject(SubjectKind.INCIDENT if each[1] else SubjectKind.ALERT, int(each[2]))

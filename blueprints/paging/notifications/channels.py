@@ -5,10 +5,10 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.notifications.shared import (
-    build_change_form,
+from blueprints.paging.notifications.contact_forms import (
+    build_contact_change_form,
     build_gallery_context,
-    build_new_form,
+    build_new_contact_form,
     flash_test_result,
     read_gallery_query,
     render_service_page,
@@ -21,7 +21,7 @@ from domain.projects.views import ProjectOrGroup
 from forms.contacts import ContactForm
 from web.access.decorators import permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 
 channels = NamespaceBlueprint("channels", __name__, below="settings/channels")
@@ -34,7 +34,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the channels of a project or group and its ancestors, or the form for a new channel."""
     service, search = read_gallery_query()
     if service:
-        return _render_new_page(holder, build_new_form(service))
+        return _render_new_page(holder, build_new_contact_form(service))
     query = ChannelQuery(per_page=100, include_ancestor_groups=True)
     found = actions.list_channels(get_unit_of_work(), holder, query).items
     own = holder.path if holder.is_group else None
@@ -50,8 +50,8 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @channels.post("")
 @permission_required("notification_channels.create")
 def create(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Add a channel."""
-    form = build_new_form(request.form.get("service", ""))
+    """Add a notification channel to a project or group."""
+    form = build_new_contact_form(request.form.get("service", ""))
     made = form.run_if_valid(
         lambda: actions.create_channel(get_unit_of_work(), holder, form.entered_contact)
     )
@@ -66,7 +66,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
 def edit(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
     """Show the form for a channel, and change the channel."""
     channel = actions.show_channel(get_unit_of_work(), holder, channel_id)
-    form = build_change_form(channel)
+    form = build_contact_change_form(channel)
     changed = form.run_if_valid(
         lambda: actions.change_channel(get_unit_of_work(), holder, channel_id, form.entered_change)
     )

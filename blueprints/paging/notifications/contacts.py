@@ -6,10 +6,10 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.notifications.shared import (
-    build_change_form,
+from blueprints.paging.notifications.contact_forms import (
+    build_contact_change_form,
     build_gallery_context,
-    build_new_form,
+    build_new_contact_form,
     flash_test_result,
     read_gallery_query,
     render_service_page,
@@ -22,12 +22,18 @@ from domain.paging.contacts.types import ContactCodeBody, ContactQuery
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.push_requests import encode_public_key, get_or_create_push_key
-from domain.paging.notifications.recipients import get_preferences, get_time_zone
-from forms.contacts import CodeForm, ContactForm, DeviceForm, PagingPreferencesForm, RuleForm
+from domain.paging.notifications.recipients import get_preferences, get_user_time_zone
+from forms.contacts import (
+    ContactCodeForm,
+    ContactForm,
+    NotificationRuleForm,
+    PagingPreferencesForm,
+    PushSubscriptionForm,
+)
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
 from web.services import get_current_time, get_services, get_settings
@@ -42,14 +48,18 @@ _RULE_PATH = f"/rules/<int(max={MAX_ID}):rule_id>"
 def index() -> ResponseReturnValue:
     """Show the user's contacts, rules and paging preferences, or the form for a new contact."""
     service, search = read_gallery_query()
-    return _render_new_page(build_new_form(service)) if service else _render_page(search=search)
+    return (
+        _render_new_page(build_new_contact_form(service))
+        if service
+        else _render_page(search=search)
+    )
 
 
 @contacts.post("")
 @sign_in_required
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
-    form = build_new_form(request.form.get("service", ""))
+    form = build_new_contact_form(request.form.get("service", ""))
     made = form.run_if_valid(
         lambda: actions.create_contact(get_unit_of_work(), form.entered_contact)
     )
@@ -64,7 +74,7 @@ def create() -> ResponseReturnValue:
 def edit(contact_id: int) -> ResponseReturnValue:
     """Show the form for a contact, and change the contact."""
     contact = actions.show_contact(get_unit_of_work(), contact_id)
-    form = build_change_form(contact)
+    form = build_contact_change_form(contact)
     changed = form.run_if_valid(
         lambda: actions.change_contact(get_unit_of_work(), contact_id, form.entered_change)
     )
@@ -83,7 +93,7 @@ def code(contact_id: int) -> ResponseReturnValue:
     page = render_template(
         "notifications/_code.html",
         contact=actions.show_contact(get_unit_of_work(), contact_id),
-        **_find_code_context(),
+        **_build_email_context(),
     )
     return page, 200, {"Cache-Control": "no-store"}
 
@@ -92,7 +102,7 @@ def code(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def confirm(contact_id: int) -> ResponseReturnValue:
     """Confirm a contact with its code."""
-    form = CodeForm()
+    form = ContactCodeForm()
     if not form.validate_on_submit():
         flash(form.code.errors[0], "error")
         return _redirect_to_list()
@@ -144,7 +154,7 @@ def find_push_key() -> ResponseReturnValue:
 @sign_in_required
 def add_device() -> ResponseReturnValue:
     """Add the browser as a contact."""
-    form = DeviceForm()
+    form = PushSubscriptionForm()
     if not form.validate_on_submit():
         flash(next(iter(form.errors.values()))[0], "error")
         return _redirect_to_list()
@@ -160,7 +170,7 @@ def add_device() -> ResponseReturnValue:
 @sign_in_required
 def create_rule() -> ResponseReturnValue:
     """Add a notification rule."""
-    form = RuleForm.build_with_contacts(_list_own_contacts())
+    form = NotificationRuleForm.build_with_contacts(_list_own_contacts())
     made = form.run_if_valid(
         lambda: rule_actions.create_rule(get_unit_of_work(), form.build_rule(NewContactRule))
     )
@@ -176,14 +186,14 @@ def edit_rule(rule_id: int) -> ResponseReturnValue:
     """Show the form to change a notification rule."""
     get_list_query()
     rule = rule_actions.show_rule(get_unit_of_work(), rule_id)
-    return _render_rule_page(rule_id, RuleForm.from_rule(rule, _list_own_contacts()))
+    return _render_rule_page(rule_id, NotificationRuleForm.from_rule(rule, _list_own_contacts()))
 
 
 @contacts.post(_RULE_PATH)
 @sign_in_required
 def change_rule(rule_id: int) -> ResponseReturnValue:
     """Change a notification rule."""
-    form = RuleForm.build_with_contacts(_list_own_contacts())
+    form = NotificationRuleForm.build_with_contacts(_list_own_contacts())
     changed = form.run_if_valid(
         lambda: rule_actions.change_rule(
             get_unit_of_work(), rule_id, form.build_rule(ContactRuleChange)
@@ -219,33 +229,33 @@ def change_preferences() -> ResponseReturnValue:
 
 
 def _list_own_contacts() -> Sequence[Contact]:
-    """Return the contacts of the user."""
+    """Return up to 100 contacts of the signed-in user."""
     return actions.list_contacts(get_unit_of_work(), ContactQuery(per_page=100)).items
 
 
 def _render_page(
     *,
     preferences: PagingPreferencesForm | None = None,
-    rule: RuleForm | None = None,
+    rule: NotificationRuleForm | None = None,
     search: str = "",
 ) -> ResponseReturnValue:
     user, found = get_current_user(), _list_own_contacts()
     session, keyring = db.session(), get_services().keyring
     present = get_preferences(user.id, session=session)
     shown = preferences or PagingPreferencesForm.from_preferences(present, user.user.time_zone)
-    rule = rule or RuleForm.build_with_contacts(found, formdata=None)
+    rule = rule or NotificationRuleForm.build_with_contacts(found, formdata=None)
     page = render_template(
         "notifications/contacts.html",
         contacts=found,
         rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
         rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
         rule_form=rule,
-        rule_zone=get_time_zone(user.id, session=session),
+        rule_zone=get_user_time_zone(user.id, session=session),
         preferences=shown,
         time_zone=user.user.time_zone,
-        code_form=CodeForm(formdata=None),
+        code_form=ContactCodeForm(formdata=None),
         device_identities=devices.find_device_identities(user.id, session=session, keyring=keyring),
-        **{**build_gallery_context(search, found), **_find_code_context()},
+        **{**build_gallery_context(search, found), **_build_email_context()},
     )
     return page, 422 if shown.errors or rule.errors else 200
 
@@ -255,7 +265,7 @@ def _render_new_page(form: ContactForm) -> ResponseReturnValue:
     return render_service_page(form, back=here, create=here)
 
 
-def _find_code_context() -> dict[str, Any]:
+def _build_email_context() -> dict[str, Any]:
     """Return whether this service sends email, and which types of contacts require email."""
     return {
         "sends_mail": bool(get_settings().mail_url),
@@ -263,8 +273,8 @@ def _find_code_context() -> dict[str, Any]:
     }
 
 
-def _render_rule_page(rule_id: int, form: RuleForm) -> str:
-    zone = get_time_zone(get_current_user().id, session=db.session())
+def _render_rule_page(rule_id: int, form: NotificationRuleForm) -> str:
+    zone = get_user_time_zone(get_current_user().id, session=db.session())
     return render_template(
         "notifications/rule.html", rule_id=rule_id, rule_form=form, rule_zone=zone
     )

@@ -13,18 +13,18 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.core.types.validation import validate_query
-from domain.paging.on_call import feeds
+from domain.paging.on_call import calendar_feeds
 from domain.paging.on_call.actions import show_schedule
-from domain.paging.on_call.feeds import CALENDAR_PAST_PERIOD, CalendarFeed
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.calendar_feeds import CALENDAR_PAST_PERIOD, CalendarFeed
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.shifts import find_shifts_by_schedule
 from domain.paging.on_call.types import CalendarQuery, OnCallSchedule, OnCallShift
 from domain.projects.views import ProjectOrGroup
 from web.access.decorators import open_to_anyone, permission_required
-from web.api.description.described import METADATA, ViewDescription
-from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
+from web.api.openapi.view_descriptions import METADATA, ViewDescription
+from web.http.endpoints import ApiClientBlueprint, ErrorFormat, NamespaceBlueprint
 from web.http.public_urls import build_public_url
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_current_time, get_settings
 
 _CALENDAR_FUTURE_PERIOD = timedelta(days=120)
@@ -36,11 +36,11 @@ NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 def build_calendar(calendar_feed: CalendarFeed, *, only_own: bool) -> bytes:
     """Return a calendar with shifts from the past month to the next four months.
 
-    With `only_own`, it contains only the owner's shifts.
+    If `only_own` is true, the calendar contains only the owner's shifts.
     """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    name, uid, url = _build_title(calendar_feed)
+    name, uid, url = _build_calendar_properties(calendar_feed)
     made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # The value type must be declared (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESH_INTERVAL, parameters={"VALUE": "DURATION"})
@@ -59,7 +59,7 @@ def build_calendar(calendar_feed: CalendarFeed, *, only_own: bool) -> bytes:
     return content
 
 
-def _build_title(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
+def _build_calendar_properties(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
     """Return a calendar's name, its ID, and the URL of its page."""
     if calendar_feed.is_own:
         url = build_public_url(url_for("own_on_call.index"))
@@ -72,7 +72,11 @@ def _build_title(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
 def _build_event(
     holder: ProjectOrGroup, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool
 ) -> Any:
-    """Return a calendar event for a shift. The title contains the users, or only the schedule."""
+    """Return a calendar event for a shift.
+
+    The title contains the users' names if `is_named` is true. Otherwise, it contains only the
+    schedule's name and the path of its project or group.
+    """
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
 
@@ -99,16 +103,19 @@ def _get_host() -> str:
 on_call_calendars = NamespaceBlueprint(
     "on_call_calendars", __name__, below="on_call/schedules/<int:schedule_id>/calendar"
 )
-on_call_feeds = MachineBlueprint("on_call_feeds", __name__, errors=ErrorFormat.API)
+on_call_feeds = ApiClientBlueprint("on_call_feeds", __name__, errors=ErrorFormat.API)
 _ETAG_BYTES = 16
 
 
 @on_call_calendars.post("")
 @permission_required("on_call_calendars.renew")
 def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Create a secret URL for the calendar and show it once; the previous URL stops working."""
+    """Create a secret URL for the calendar and show it once.
+
+    The previous URL stops working.
+    """
     schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
-    token = feeds.renew_feed(get_unit_of_work(), holder, schedule_id)
+    token = calendar_feeds.renew_feed(get_unit_of_work(), holder, schedule_id)
     url = build_public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
         "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
@@ -120,7 +127,7 @@ def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_calendars.end")
 def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Revoke the secret URL of the user's calendar."""
-    feeds.end_feed(get_unit_of_work(), holder, schedule_id)
+    calendar_feeds.revoke_feed(get_unit_of_work(), holder, schedule_id)
     flash("The calendar URL was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
@@ -136,12 +143,12 @@ def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 )
 @open_to_anyone.with_changes(writes=True)
 def show(token: str) -> Response:
-    """Return the calendar at a secret URL, with all shifts or only your own shifts.
+    """Return the on-call calendar at a secret URL.
 
-    `?shifts=mine` selects your own shifts.
+    `?shifts=mine` selects only the shifts of the URL's owner.
     """
     query = validate_query(CalendarQuery, dict(request.args.lists()))
-    opened = feeds.find_feed_by_token(get_unit_of_work(), token)
+    opened = calendar_feeds.find_feed_by_token(get_unit_of_work(), token)
     content = build_calendar(opened, only_own=opened.is_own or query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())

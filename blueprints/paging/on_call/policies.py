@@ -1,4 +1,4 @@
-"""Pages for the escalation policies of projects and groups, with a preview in words."""
+"""Pages for the escalation policies of projects and groups, with plain-language previews."""
 
 from dataclasses import dataclass, field
 
@@ -17,13 +17,13 @@ from domain.paging.escalations.policies import (
 )
 from domain.paging.escalations.recipients import load_recipients
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe_plan
-from domain.projects.owners import find_group_chain
+from domain.projects.row_ownership import find_group_chain
 from domain.projects.views import ProjectOrGroup
 from forms.escalations import EscalationPolicyForm, build_policy_form
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
 from web.services import get_current_time, get_settings
@@ -37,7 +37,7 @@ _MAX_USER_CHOICES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class _PolicyEditor:
-    """The form for a policy, with a preview of the policy in words."""
+    """The form for a policy, with a plain-language preview of the policy."""
 
     form: EscalationPolicyForm
     choices: TargetChoices
@@ -48,7 +48,7 @@ class _PolicyEditor:
 @escalation_policies.get("")
 @permission_required("escalation_policies.index")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """List escalation policies, with a description of each policy in words."""
+    """List escalation policies, with a plain-language description of each policy."""
     get_list_query()
     found = list_applicable_policies(
         [find_group_chain(holder, session=db.session())], session=db.session()
@@ -75,7 +75,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("escalation_policies.create")
 def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create an escalation policy."""
-    form = _build_first_form(holder) or EscalationPolicyForm()
+    form = _build_prefilled_form(holder) or EscalationPolicyForm()
     if not _is_save_request():
         return _render_page(holder, form)
     made = form.run_if_valid(
@@ -93,13 +93,13 @@ _CREATED_MESSAGES = {
 }
 
 
-def _build_first_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
+def _build_prefilled_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
     """Return a form with a prefilled first step if the project or group has no policy yet."""
     if request.method == "POST" or list_own_policies(holder, session=db.session()):
         return None
     offered, me = _find_choices(holder), get_current_user().id
     likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
-    step = {"after": "0s", "targets": [each.text for each in likely[:1]]}
+    step = {"after": "0s", "targets": [each.form_value for each in likely[:1]]}
     used = list_applicable_policies(
         [find_group_chain(holder, session=db.session())], session=db.session()
     )

@@ -3,7 +3,7 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.on_call.schedule_page import Picture, list_eligible_names
+from blueprints.paging.on_call.schedule_page import LaneChart, list_eligible_names
 from domain.core.errors import InvalidError, NotFoundError
 from domain.paging.on_call.actions import (
     preview_rotation,
@@ -16,7 +16,7 @@ from domain.projects.views import ProjectOrGroup
 from forms.on_call import MoveConfirmationForm, RotationForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 
@@ -40,7 +40,7 @@ def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @on_call_rotations.route("/<int:rotation_id>/edit", methods=["GET", "POST"])
 @permission_required("on_call_rotations.put")
 def edit(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
-    """Change a rotation from now on; past shifts stay unchanged."""
+    """Change a rotation without changing its past shifts."""
     schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
     rotation = _get_rotation(schedule, rotation_id)
     form = _add_requested_rows(RotationForm.from_rotation(rotation))
@@ -53,7 +53,7 @@ def edit(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> Response
 @on_call_rotations.post("/<int:rotation_id>/delete")
 @permission_required("on_call_rotations.put")
 def delete(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
-    """End a rotation; its past shifts stay unchanged."""
+    """End a rotation without changing its past shifts."""
     form = MoveConfirmationForm()
     with show_errors_on_next_page(InvalidError):
         if not form.confirms_moves(
@@ -75,7 +75,7 @@ def _propose_first_user(holder: ProjectOrGroup, schedule: OnCallSchedule) -> lis
 
 def _add_requested_rows(form: RotationForm) -> RotationForm:
     """Return the form, with additional rows if a browser without JavaScript requested them."""
-    return form.with_more_rows() if _is_row_request() else form
+    return form.build_form_with_empty_rows() if _is_row_request() else form
 
 
 def _is_row_request() -> bool:
@@ -85,14 +85,17 @@ def _is_row_request() -> bool:
 def _save_rotation(
     holder: ProjectOrGroup, schedule_id: int, form: RotationForm, replaced: int | None
 ) -> bool:
-    """Store the posted rotation, or show the errors and return False."""
+    """Store the posted rotation, and return whether it was stored.
+
+    If the rotation is not valid, the errors are added to the form.
+    """
     if not form.is_submitted() or _is_row_request():
         return False
     if request.form.get("do") == "preview":
         form.validate()
         return False
 
-    def put() -> OnCallSchedule | None:
+    def save_if_confirmed() -> OnCallSchedule | None:
         wanted = form.entered_rotation
         if not form.confirms_moves(
             preview_rotation(get_unit_of_work(), holder, schedule_id, replaced, wanted)
@@ -100,7 +103,7 @@ def _save_rotation(
             return None
         return put_rotation(get_unit_of_work(), holder, schedule_id, replaced, wanted)
 
-    return form.run_if_valid(put) is not None
+    return form.run_if_valid(save_if_confirmed) is not None
 
 
 def _get_rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
@@ -143,8 +146,8 @@ def _preview_turns(
     schedule: OnCallSchedule,
     form: RotationForm,
     rotation: OnCallRotation | None,
-) -> Picture | None:
-    """Return a picture of one turn for each user, or None while the form is incomplete.
+) -> LaneChart | None:
+    """Return a chart with one turn for each user, or None while the form is incomplete.
 
     Raise InvalidError if a field is invalid.
     """
@@ -157,4 +160,4 @@ def _preview_turns(
         rotation.id if rotation else None,
         form.entered_rotation,
     )
-    return Picture.from_lanes([found.lane], found.users, found.period, schedule.time_zone)
+    return LaneChart.from_lanes([found.lane], found.users, found.period, schedule.time_zone)

@@ -1,4 +1,4 @@
-"""The page for an on-call schedule, which several views render."""
+"""Renders the on-call schedule page for several views."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,18 +17,13 @@ from domain.core.errors import QueryError
 from domain.core.time_zones import get_zone
 from domain.core.types.pagination import OffsetQuery
 from domain.paging.escalations.policies import find_policies_that_page
-from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.escalations.policy_steps import Target, TargetKind
 from domain.paging.on_call.absences.actions import find_holidays, list_holiday_calendars
 from domain.paging.on_call.absences.conflicts import list_conflicts
 from domain.paging.on_call.absences.types import OnCallHoliday
-from domain.paging.on_call.change_actions import (
-    find_accepted_swap_ids,
-    list_upcoming_overrides,
-    list_upcoming_swaps,
-)
-from domain.paging.on_call.dependent_rules import find_dependent_rules
+from domain.paging.on_call.calendar_feeds import find_feed
+from domain.paging.on_call.dependent_incident_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
-from domain.paging.on_call.feeds import find_feed
 from domain.paging.on_call.final_schedule import DutySource
 from domain.paging.on_call.lanes import (
     Bar,
@@ -44,8 +39,13 @@ from domain.paging.on_call.my_on_call import (
     get_schedule_owner,
     list_schedule_turns,
 )
-from domain.paging.on_call.own_types import OnCallTurn, OwnSchedule
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.my_on_call_types import OnCallTurn, OwnSchedule
+from domain.paging.on_call.overrides_and_swaps import (
+    find_accepted_swap_ids,
+    list_upcoming_overrides,
+    list_upcoming_swaps,
+)
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.shifts import (
     build_schedules_on_call,
     compute_balance,
@@ -58,11 +58,11 @@ from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import (
     LinkedPage,
-    build_numbered_links,
-    get_requested_part,
+    build_numbered_page_links,
+    get_page_request,
     parse_day,
 )
 from web.services import get_current_time
@@ -83,14 +83,14 @@ _MAX_COLUMNS = 4
 
 
 class CalendarView(StrEnum):
-    """The period that a calendar shows."""
+    """The periods that a calendar can show: two weeks or a month."""
 
     WEEKS = "weeks"
     MONTH = "month"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class LaneChart:
     """The lanes of a schedule or rotation, and the days and users that they show."""
 
     lanes: Sequence[Lane]
@@ -102,7 +102,7 @@ class Picture:
     #: Color numbers by user ID.
     colors: Mapping[int, int]
     holidays: Sequence[OnCallHoliday] = ()
-    #: Absences by user id.
+    #: Absences by user ID.
     absences: Mapping[int, Sequence[Period]] = field(default_factory=dict)
 
     @classmethod
@@ -112,8 +112,8 @@ class Picture:
         users: Mapping[int, UserReference],
         period: Period,
         time_zone: str,
-    ) -> "Picture":
-        """Return a picture of the lanes in a period."""
+    ) -> "LaneChart":
+        """Return a chart of the lanes in a period."""
         now = get_current_time()
         return cls(
             lanes=lanes,
@@ -137,7 +137,7 @@ class Picture:
         return [each.name for each in self.holidays if each.first_day <= day <= each.last_day]
 
     @property
-    def narrow_lanes(self) -> Sequence[Lane]:
+    def lanes_for_narrow_screens(self) -> Sequence[Lane]:
         """The first lanes that fit next to each other on a phone."""
         rows = list(accumulate(lane.rows for lane in self.lanes))
         return self.lanes[: max(sum(each <= _MAX_COLUMNS for each in rows), 1)]
@@ -145,7 +145,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedBar:
-    """A shift or gap that the user selected in the picture."""
+    """A shift or gap that the user selected in the chart."""
 
     bar: Bar
     user: UserReference | None
@@ -173,7 +173,7 @@ class CalendarGrid:
     time_zone: str
 
     @classmethod
-    def containing_day(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
+    def from_day(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
         """Return two weeks from a day, or the month that contains the day."""
         if view is CalendarView.WEEKS:
             first, last = day, day + 2 * _WEEK - _DAY
@@ -238,7 +238,7 @@ def list_swappable_turns(
     return shown[:_MAX_TURNS]
 
 
-def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
+def list_cover_usernames(schedules: Sequence[OwnSchedule]) -> list[str]:
     """Return the names of other users who can be on call in one of the given schedules."""
     holders = {each.path: each for each in schedules}.values()
     found = {
@@ -249,13 +249,13 @@ def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
     return sorted(found - {current_user.username}, key=str.lower)
 
 
-def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
+def get_common_time_zone(schedules: Sequence[OwnSchedule]) -> str:
     """Return the time zone that all schedules share, or the user's time zone if they differ."""
     zones = {each.time_zone for each in schedules}
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
-def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
+def parse_calendar_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
     """Return the requested part of the calendar. The default is two weeks from today."""
     view = get_choice(arguments, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     today = get_current_time().astimezone(get_zone(schedule.time_zone)).date()
@@ -264,11 +264,11 @@ def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> Calend
         raise QueryError(
             f"`day` must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
         )
-    return CalendarGrid.containing_day(day, CalendarView(view), schedule.time_zone)
+    return CalendarGrid.from_day(day, CalendarView(view), schedule.time_zone)
 
 
 def parse_bar_time(given: Mapping[str, str], name: str) -> datetime | None:
-    """Parse a time parameter of a link in the picture. Return None if it is missing.
+    """Parse a time parameter of a link in the chart. Return None if it is missing.
 
     Raise QueryError for an invalid value.
     """
@@ -296,7 +296,7 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
 
 
 def _find_selected_bar(
-    picture: Picture, selection: str, schedule: OnCallSchedule, grid: CalendarGrid
+    picture: LaneChart, selection: str, schedule: OnCallSchedule, grid: CalendarGrid
 ) -> SelectedBar | None:
     """Return the shift that `username@time` selects, the gap that `@time` selects, or None."""
     username, _, text = selection.rpartition("@")
@@ -319,7 +319,7 @@ def _find_selected_bar(
 def render_schedule_page(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str = ""
 ) -> ResponseReturnValue:
-    """Render the page for a schedule; `selection` names a bar in the picture."""
+    """Render the page for a schedule. `selection` is the ID of the selected bar."""
     session, work = db.session(), get_unit_of_work()
     target = Target(TargetKind.SCHEDULE, schedule.id)
     return render_template(
@@ -343,15 +343,15 @@ def render_schedule_page(
 
 
 def _build_shift_page(shifts: Sequence[OnCallShift]) -> LinkedPage:
-    part = get_requested_part(order_by="starts_at")
+    part = get_page_request(order_by="starts_at")
     shown = tuple(shifts[part.offset : part.offset + part.size])
-    return build_numbered_links(PageResult(items=shown, total=len(shifts)), part)
+    return build_numbered_page_links(PageResult(items=shown, total=len(shifts)), part)
 
 
 def _build_calendar_context(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str
 ) -> dict[str, Any]:
-    """Return the picture, its shifts, gaps and balance, and the users who cannot be on call."""
+    """Return the template variables for the calendar."""
     shifts, moment = _list_shown_shifts(schedule, grid), get_current_time()
     users = {user.id: user for each in schedule.rotations for user in each.users}
     able = set(list_eligible_names(holder))
@@ -360,7 +360,7 @@ def _build_calendar_context(
         get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from
     )
     picture = replace(
-        Picture.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone),
+        LaneChart.from_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone),
         holidays=find_holidays(schedule.id, grid.first, grid.last, session=db.session()),
         absences=absences,
     )

@@ -10,16 +10,15 @@ from blueprints.paging.on_call.schedule_page import (
     list_eligible_names,
     list_swappable_turns,
     parse_bar_time,
-    parse_grid,
+    parse_calendar_grid,
     render_schedule_page,
 )
 from domain.access.actor import UnitOfWork
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.core.types.validation import validate_body
-from domain.paging.change_marks.projects import find_on_call_mark
 from domain.paging.on_call import actions, swap_requests
 from domain.paging.on_call.absences import actions as absence_actions
-from domain.paging.on_call.change_actions import (
+from domain.paging.on_call.overrides_and_swaps import (
     create_override,
     create_swap,
     end_override,
@@ -29,23 +28,24 @@ from domain.paging.on_call.change_actions import (
 )
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.shifts import list_schedules_on_call
-from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.swap_request_states import SwapRequestState
 from domain.paging.on_call.swap_request_types import SwapRequestAnswer
 from domain.paging.on_call.types import (
     NewSchedule,
     OnCallSchedule,
     ScheduleChange,
 )
+from domain.paging.page_digests.projects import find_on_call_digest
 from domain.projects.views import ProjectOrGroup
 from forms.base import Form
 from forms.on_call import ImportedCalendarForm, OverrideForm, ScheduleForm, SwapForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
-from web.pages.live import render_live_page
+from web.pages.live_pages import render_live_page
 from web.services import get_current_time
 
 on_call_schedules = NamespaceBlueprint("on_call_schedules", __name__, below="on_call/schedules")
@@ -86,9 +86,9 @@ def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     given = get_list_query("view", "day", "turn", "page")
     return render_live_page(
-        find_on_call_mark(get_unit_of_work(), holder, schedule_id),
+        find_on_call_digest(get_unit_of_work(), holder, schedule_id),
         lambda: render_schedule_page(
-            holder, schedule, parse_grid(given, schedule), given.get("turn", "")
+            holder, schedule, parse_calendar_grid(given, schedule), given.get("turn", "")
         ),
     )
 
@@ -102,15 +102,15 @@ def edit(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     if request.method == "GET":
         return _render_form(holder, form, before)
 
-    def change() -> OnCallSchedule | None:
+    def change_if_confirmed() -> OnCallSchedule | None:
         wanted = form.build_entered_body(ScheduleChange)
         if not form.confirms_moves(
-            actions.preview_schedule(get_unit_of_work(), holder, schedule_id, wanted)
+            actions.preview_schedule_change(get_unit_of_work(), holder, schedule_id, wanted)
         ):
             return None
         return actions.change_schedule(get_unit_of_work(), holder, schedule_id, wanted)
 
-    if form.run_if_valid(change) is None:
+    if form.run_if_valid(change_if_confirmed) is None:
         return _render_form(holder, form, before)
     flash("Schedule saved.")
     return _redirect_to_schedule(holder, schedule_id)
@@ -140,7 +140,7 @@ def _render_form(
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the current and next users on call in every schedule."""
     return render_live_page(
-        find_on_call_mark(get_unit_of_work(), holder),
+        find_on_call_digest(get_unit_of_work(), holder),
         lambda: render_template(
             "on_call/index.html",
             holder=holder,
@@ -181,7 +181,7 @@ def delete_override(
     holder: ProjectOrGroup, schedule_id: int, override_id: int
 ) -> ResponseReturnValue:
     """Delete an override, or end it if it has started."""
-    return _end_shift_change(holder, schedule_id, override_id, end_override, "Override removed.")
+    return _apply_and_redirect(holder, schedule_id, override_id, end_override, "Override removed.")
 
 
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
@@ -220,7 +220,7 @@ def answer_swap_request(
         answered = swap_requests.answer_swap_request(
             get_unit_of_work(), holder, schedule_id, request_id, body
         )
-        is_swapped = answered.state == RequestState.ACCEPTED
+        is_swapped = answered.state == SwapRequestState.ACCEPTED
         flash("Shifts swapped." if is_swapped else f"Swap request {answered.state}.")
     return _redirect_to_schedule(holder, schedule_id)
 
@@ -229,7 +229,7 @@ def answer_swap_request(
 @permission_required("on_call_swaps.delete")
 def delete_swap(holder: ProjectOrGroup, schedule_id: int, swap_id: int) -> ResponseReturnValue:
     """Undo the remaining part of a swap."""
-    return _end_shift_change(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
+    return _apply_and_redirect(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
 
 
 @on_call_changes.route("/holiday_calendars/new", methods=["GET", "POST"])
@@ -260,10 +260,10 @@ def change_holiday_calendar(
     if change == "refresh":
         act = absence_actions.refresh_holiday_calendar
         sentence = "The calendar is read within a minute."
-    return _end_shift_change(holder, schedule_id, calendar_id, act, sentence)
+    return _apply_and_redirect(holder, schedule_id, calendar_id, act, sentence)
 
 
-def _end_shift_change(
+def _apply_and_redirect(
     holder: ProjectOrGroup,
     schedule_id: int,
     change_id: int,
@@ -279,7 +279,7 @@ def _end_shift_change(
 def _try_shift_change(form: Form, change_shift: Callable[[], Any]) -> bool:
     """Apply the submitted change, and return whether it succeeded.
 
-    If the user may not change the shifts, the page shows the reason.
+    If the user is not allowed to change the shifts, the page shows the reason.
     """
     try:
         return form.is_submitted() and form.run_if_valid(change_shift) is not None

@@ -37,8 +37,8 @@ from domain.accounts.factors.passkeys import (
     PasskeyUser,
     StoredPasskey,
 )
-from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
 from domain.core.randomness import generate_random_hex
+from domain.core.tls import UnacceptableKeyError, check_key, check_rsa_parameters
 
 #: Maximum length of a response in characters; authenticators send shorter responses.
 _MAX_RESPONSE_CHARACTERS = 65_536
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 def generate_creation_options(
     holder: PasskeyUser, stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
-    """Return options to create a passkey on an authenticator that has no stored passkey yet."""
+    """Return options to create a passkey on an authenticator that has none of these passkeys."""
     challenge = _generate_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -151,16 +151,17 @@ def _check_attested_keys(attested: AttestationObject) -> None:
 
 
 def _check_cose_key(encoded: bytes) -> None:
-    """Reject a weak or oversized RSA key (RFC 8230); COSE has no weak curves.
+    """Reject a weak or oversized RSA key (RFC 8230).
 
-    Raise UnacceptableKeyError for such a key.
+    COSE has no weak curves, so other keys are accepted. Raise UnacceptableKeyError for a rejected
+    key.
     """
     if encoded[:1] == b"\x04":  # A P-256 point, as sent by security keys that predate FIDO2.
         return
     key = parse_cbor(encoded)
     if key[COSEKey.KTY] == COSEKTY.RSA:
         modulus, exponent = int.from_bytes(key[COSEKey.N]), int.from_bytes(key[COSEKey.E])
-        check_rsa(modulus.bit_length(), exponent)
+        check_rsa_parameters(modulus.bit_length(), exponent)
 
 
 def parse_credential_id(reply: CeremonyResponse) -> bytes:

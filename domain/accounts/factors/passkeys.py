@@ -1,8 +1,8 @@
 """Passkeys of users: a second factor after the password, or a replacement for the password.
 
-`passkey_ceremonies.py` builds the options for the browser and verifies its responses. It is
-imported on first use, because its library is large and only pages need it. The user is looked up by
-the credential ID. The user handle is opaque and changes with the secret key.
+`passkey_ceremonies.py` builds the options for the browser and verifies its responses. That module
+is imported on first use, because its library is large and only pages need it. The user is looked up
+by the credential ID. The user handle is an opaque value that is derived with the secret key.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.accounts.attempt_counters import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use_value
 from domain.accounts.factors.second_factors import PasskeyView, build_passkey_view
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
@@ -42,7 +42,10 @@ class InvalidPasskeyError(InvalidError):
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyRelyingParty:
-    """The WebAuthn relying party; its ID is the host name of the service."""
+    """The WebAuthn relying party.
+
+    Its ID is the host name of the service.
+    """
 
     id: str
     origin: str
@@ -68,7 +71,7 @@ class CeremonyResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyUser:
-    """The user entity of a new passkey; the handle is opaque."""
+    """The user who creates a passkey, with an opaque handle."""
 
     handle: bytes
     username: str
@@ -88,7 +91,7 @@ class StoredPasskey:
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyAssertion:
-    """The result of a verified authentication with a passkey."""
+    """The signature counter and the device binding from a verified authentication."""
 
     sign_count: int
     #: True if the key is bound to its device and not synchronized to other devices.
@@ -141,7 +144,7 @@ def build_creation_options(
 def build_second_factor_options(
     user_id: int, party: PasskeyRelyingParty, *, session: Session
 ) -> CeremonyOptions:
-    """Return options to authenticate with one of the user's passkeys, after the password."""
+    """Return options to authenticate with one of the user's passkeys as a second factor."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     return passkey_ceremonies.generate_request_options(
@@ -150,7 +153,10 @@ def build_second_factor_options(
 
 
 def build_passkey_sign_in_options(party: PasskeyRelyingParty) -> CeremonyOptions:
-    """Return options to authenticate with any passkey; user verification is required."""
+    """Return options to authenticate with any passkey.
+
+    User verification is required.
+    """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     return passkey_ceremonies.generate_request_options((), party, VERIFICATION_REQUIRED)
@@ -198,7 +204,7 @@ def _check_passkey_limit(user_id: int, session: Session) -> None:
 
 
 def find_passkey_owner_id(reply: CeremonyResponse, *, session: Session) -> int | None:
-    """Return the user id of the owner of the passkey in an unverified response, or None."""
+    """Return the ID of the user who owns the passkey in an unverified response, or None."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     try:
@@ -232,12 +238,13 @@ def use_passkey(
 def _consume_challenge(
     reply: CeremonyResponse, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Record the use of a challenge, since many authenticators have no signature counter.
+    """Record the use of a challenge, so that a response cannot be replayed.
 
-    Raise InvalidPasskeyError if the challenge was already used.
+    A signature counter is not sufficient, because many authenticators have none. Raise
+    InvalidPasskeyError if the challenge was already used.
     """
     challenge = f"passkey challenge {reply.challenge.hex()}"
-    is_first = claim_single_use(
+    is_first = claim_single_use_value(
         challenge, lifetime=PASSKEY_CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
     )
     if not is_first:
@@ -270,7 +277,7 @@ def _record_passkey_use(
 def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyView:
     """Return a passkey of the user.
 
-    Raise NotFoundError if the user has no passkey with this id.
+    Raise NotFoundError if the user has no passkey with this ID.
     """
     return build_passkey_view(_get_passkey_row(passkey_id, owner_id, session))
 
@@ -278,7 +285,7 @@ def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyV
 def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Session) -> None:
     """Rename a passkey of the user.
 
-    Raise NotFoundError if the user has no passkey with this id.
+    Raise NotFoundError if the user has no passkey with this ID.
     """
     _get_passkey_row(passkey_id, owner_id, session).name = name
 

@@ -41,7 +41,10 @@ def replace_recovery_codes(
 
 
 def normalize_recovery_code(typed_code: str) -> str | None:
-    """Normalize the case, spaces and dashes of a typed code; return None if it is malformed."""
+    """Normalize the case, spaces and dashes of a typed code.
+
+    Return None if the code is malformed.
+    """
     folded = (
         unicodedata.normalize("NFKC", typed_code).lower().replace("-", "").translate(_LOOKALIKES)
     )
@@ -52,7 +55,10 @@ def normalize_recovery_code(typed_code: str) -> str | None:
 def use_recovery_code(
     user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Consume a code of the user in a single UPDATE; return whether the code was valid."""
+    """Consume a recovery code of the user, and return whether the code was valid.
+
+    A single UPDATE checks and consumes the code.
+    """
     claim = (
         update(RecoveryCode)
         .where(

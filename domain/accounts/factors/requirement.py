@@ -31,7 +31,7 @@ REQUIRED_FOR_NOBODY, REQUIRED_FOR_ADMINISTRATORS, REQUIRED_FOR_EVERYBODY = (
 
 @dataclass(frozen=True, kw_only=True)
 class SecondFactorRequirement:
-    """A requirement to have a second factor."""
+    """The start and the source of a requirement to have a second factor."""
 
     begins: datetime
     #: Path of the group that sets the requirement; empty for the instance.
@@ -45,8 +45,8 @@ class SecondFactorRule:
     #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
     #: `REQUIRED_FOR_EVERYBODY`.
     required_of: str
-    #: Day (UTC) on which the rule takes effect; users get a notice before that day. None if the
-    #: rule is already in effect.
+    #: Day (UTC) on which the rule takes effect, or None if the rule is already in effect. Users are
+    #: notified before that day.
     begins: date | None = None
 
     def covers_user(self, *, is_admin: bool) -> bool:

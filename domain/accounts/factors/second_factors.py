@@ -21,7 +21,7 @@ class PasskeyView:
 
 
 def build_passkey_view(passkey: Passkey) -> PasskeyView:
-    """Return the view of a passkey row."""
+    """Convert a passkey row to a `PasskeyView`."""
     return PasskeyView(**get_column_values(passkey, PasskeyView))
 
 
@@ -40,13 +40,13 @@ class SecondFactors:
         return self.app_since is not None
 
     @property
-    def is_any(self) -> bool:
+    def has_any_factor(self) -> bool:
         """True if the user has a second factor, and therefore needs it to sign in."""
         return self.has_app or bool(self.passkeys)
 
 
 def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
-    """Return the SQL condition that a user has a second factor."""
+    """Return an SQL condition that is true if a user has a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))
@@ -56,7 +56,7 @@ def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnEl
     return or_(has_app, has_passkey)
 
 
-#: Pages run this query, which is built only once, since building it takes longer than running it.
+#: Query that pages run. It is built only once, since building it takes longer than running it.
 _HAS_FACTOR = select(build_second_factor_condition(bindparam("user_id")))
 
 
@@ -66,7 +66,7 @@ def has_second_factor(user_id: int, *, session: Session) -> bool:
 
 
 def get_second_factors(user_id: int, *, session: Session) -> SecondFactors:
-    """Return the second factors of a user."""
+    """Return a user's second factors and the number of unused recovery codes."""
     app_since = select(TotpDevice.confirmed_at).where(TotpDevice.user_id == user_id)
     passkeys = select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
     codes_left = select(func.count(RecoveryCode.id)).where(
@@ -80,7 +80,7 @@ def get_second_factors(user_id: int, *, session: Session) -> SecondFactors:
 
 
 def delete_second_factors(user_id: int, *, session: Session) -> bool:
-    """Remove all second factors of a user; return whether there were any.
+    """Remove all second factors of a user, and return whether the user had any.
 
     This is for users who have lost their authenticator app, passkeys and recovery codes.
     """

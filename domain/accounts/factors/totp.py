@@ -10,13 +10,13 @@ from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_letters
 from models import TotpDevice
 
-#: Base32 alphabet (RFC 4648 section 6), in which users enter the key into the app.
+#: Base32 alphabet (RFC 4648 section 6) of the key that users enter into the app.
 _BASE32_ALPHABET = string.ascii_uppercase + "234567"
 #: Number of characters in a key (160 bits, as recommended in RFC 4226 section 4).
 _SEED_LENGTH = 32
@@ -36,14 +36,17 @@ def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
 
 
 def normalize_totp_code(typed_code: str) -> str | None:
-    """Remove spaces and dashes from a typed code; return None if it is malformed."""
+    """Remove spaces and dashes from a typed code.
+
+    Return None if the code is malformed.
+    """
     bare = "".join(unicodedata.normalize("NFKC", typed_code).replace("-", "").split())
     is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
 
 
 def set_up_authenticator_app(work: UnitOfWork, user_id: int, seed: str, code: str) -> None:
-    """Store the key of an app if a code proves that the app has the key.
+    """Store an authenticator app's secret key after checking a code from the app.
 
     Raise InvalidError for a wrong code. Raise ConflictError if the user already has an app.
     """
@@ -52,7 +55,7 @@ def set_up_authenticator_app(work: UnitOfWork, user_id: int, seed: str, code: st
     if step is None:
         message = "This code does not match the key. Check the key and the clock of your device."
         raise InvalidError(message, field="code")
-    insert = insert_into(TotpDevice, session=session).values(
+    insert = build_session_insert(TotpDevice, session=session).values(
         user_id=user_id,
         seed_ciphertext=work.policy(Keyring).encrypt(seed),
         created_at=now,
@@ -67,7 +70,7 @@ def set_up_authenticator_app(work: UnitOfWork, user_id: int, seed: str, code: st
 def use_totp_code(
     user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Consume a code from the user's app; return whether it was valid.
+    """Consume a code from the user's app, and return whether the code was valid.
 
     A single UPDATE checks and claims the time step, so that only one of several requests with the
     same code succeeds.
@@ -91,7 +94,7 @@ def use_totp_code(
 
 
 def remove_authenticator_app(user_id: int, *, session: Session) -> bool:
-    """Delete the user's authenticator app; return whether the user had an app."""
+    """Delete the user's authenticator app, and return whether the user had an app."""
     gone = delete(TotpDevice).where(TotpDevice.user_id == user_id).returning(TotpDevice.id)
     return session.scalar(gone) is not None
 

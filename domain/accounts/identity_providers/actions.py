@@ -1,4 +1,4 @@
-"""Actions with which administrators manage identity providers."""
+"""Actions that let administrators manage identity providers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,26 +12,26 @@ from domain.accounts.identity_providers.errors import InvalidProviderResponseErr
 from domain.accounts.identity_providers.github import GitHubClient
 from domain.accounts.identity_providers.identities import remove_identity
 from domain.accounts.identity_providers.presets import PRESETS
-from domain.accounts.identity_providers.relying_party import (
-    ProviderAccess,
+from domain.accounts.identity_providers.provider_client import (
     ProviderClient,
+    ProviderHttpAccess,
     ProviderRegistration,
 )
 from domain.accounts.identity_providers.types import (
     ConnectionTest,
-    GroupRole,
+    GroupRoleMapping,
     IdentityProvider,
     IdentityProviderBody,
     IdentityProviderChangeBody,
     IdentityProviderQuery,
 )
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.types.base import get_column_values
 from domain.core.types.pagination import ListPage
-from domain.delivery.outgoing.addresses import check_address_allowed
+from domain.delivery.outgoing.ip_address_policy import check_outgoing_url_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.projects.access import resolve_group
 from domain.projects.members import OPERATOR_VIEWER
@@ -91,7 +91,10 @@ def change_provider(
     after = get_column_values(row, IdentityProvider)
     if before["issuer"] != after["issuer"] and _build_resource(work, row).identities:
         # Another issuer may use the same subject for a different person.
-        message = "Accounts are connected through this issuer. Create another identity provider."
+        message = (
+            "The issuer cannot be changed while accounts are connected to this identity provider. "
+            "Create another identity provider."
+        )
         raise ConflictError(message, field="issuer")
     changed = [name for name, value in after.items() if before[name] != value]
     changed += ["client_secret"] if change.given_values.get("client_secret") else []
@@ -120,7 +123,7 @@ def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
     """Test the connection to an identity provider and report problems."""
     try:
         party = build_provider_client(work, _get_provider(work, provider_id))
-        release_locks(work.session)  # The following request may be slow.
+        commit_to_release_locks(work.session)  # The following request may be slow.
         found = party.fetch_metadata(refresh=True)
         keys = len(party.fetch_keys(refresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:
@@ -148,7 +151,7 @@ def build_provider_client(work: UnitOfWork, row: Row) -> ProviderClient:
     """
     try:
         client_secret = work.policy(Keyring).decrypt(row.client_secret_ciphertext)
-    except UndecipherableError as error:
+    except UndecryptableError as error:
         raise InvalidProviderResponseError(row.title, _LOST_SECRET_REASON) from error
     client = ProviderRegistration(
         title=row.title,
@@ -161,11 +164,11 @@ def build_provider_client(work: UnitOfWork, row: Row) -> ProviderClient:
         groups_claim=row.groups_claim if row.group_roles or row.administrators_group else None,
     )
     kind = ProviderClient if PRESETS[row.preset].is_openid else GitHubClient
-    return kind(client, work.policy(ProviderAccess), now=work.now)
+    return kind(client, work.policy(ProviderHttpAccess), now=work.now)
 
 
 def build_provider_redirect_uri(work: UnitOfWork, slug: str) -> str:
-    """Return the redirect URI that is registered with the provider with this slug."""
+    """Return the redirect URI to register with the provider that has this slug."""
     return f"{work.settings.base_url}/users/auth/{slug}/callback"
 
 
@@ -205,12 +208,12 @@ def _check_provider(work: UnitOfWork, row: Row) -> None:
     url = parse_outgoing_url(row.issuer, field="issuer")
     if inspect(row).attrs.issuer.history.has_changes():
         networks = work.settings.outgoing_private_addresses
-        check_address_allowed(url, networks, field="issuer")
+        check_outgoing_url_allowed(url, networks, field="issuer")
     if "?" in url.target:
         raise InvalidError("The issuer must not have a query.", field="issuer")
     if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():
         raise InvalidError("The scopes must include openid.", field="scopes")
-    for each in map(GroupRole.from_text, row.group_roles):
+    for each in map(GroupRoleMapping.from_text, row.group_roles):
         try:
             resolve_group(each.path, OPERATOR_VIEWER, session=work.session)
         except NotFoundError as error:

@@ -25,7 +25,7 @@ class ProviderUnreachableError(ProviderError):
 
 
 class InvalidProviderResponseError(ProviderError):
-    """Error for a response that is not valid, or that another sender may have sent."""
+    """Error for a response that is not valid, or that might come from another sender."""
 
     sentence = (
         "The response of {title} could not be verified. Try again. If the error persists, contact "
@@ -52,14 +52,14 @@ class IdentityNotConnectedError(ProviderError):
     """Error for an account at the provider that is not connected to an account in this instance."""
 
     sentence = (
-        "No account is connected with your account at {title}. If you have an account, sign in "
-        "with your password, and connect the accounts under Settings > Security. "
+        "Your {title} account is not connected to an account here. If you have an account here, "
+        "sign in with your password, and connect the accounts under Settings > Security. "
         "Otherwise, ask an administrator for an account."
     )
 
 
 class AccountLockedError(ProviderError):
-    """Error for a connected account in this instance that cannot sign in."""
+    """Error for a sign-in with an account that is locked in this instance."""
 
     sentence = "Your account is locked. Ask an administrator to unlock it."
 
@@ -74,6 +74,6 @@ class SignInNotRecentError(ProviderError):
 
 
 class ProviderTokenRejectedError(ProviderError):
-    """Error for a token that the provider rejects, since the account or consent was removed."""
+    """Error for a token that the provider rejects, because the account or consent was removed."""
 
     sentence = "Your account at {title} is no longer valid."

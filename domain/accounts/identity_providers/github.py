@@ -1,6 +1,6 @@
 """GitHub and GitHub Enterprise Server: plain OAuth 2.0 with an API for the user's details.
 
-There is neither discovery nor an ID token.
+GitHub supports neither discovery nor ID tokens.
 """
 
 import re
@@ -9,15 +9,15 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from domain.accounts.identity_providers.arrivals import ProviderUser
 from domain.accounts.identity_providers.errors import ProviderError, ProviderTokenRejectedError
-from domain.accounts.identity_providers.relying_party import (
+from domain.accounts.identity_providers.provider_client import (
     PARSE_ERRORS,
     JsonDocument,
     ProviderClient,
     ProviderSignInSecrets,
     ProviderTokens,
 )
+from domain.accounts.identity_providers.provider_users import ProviderUser
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 #: Page size and maximum number of pages. Pages are small, because each team includes all details of
@@ -29,7 +29,10 @@ class GitHubClient(ProviderClient):
     """A client that requests user details from GitHub."""
 
     def fetch_metadata(self, *, refresh: bool = False) -> JsonDocument:
-        """Return the URLs of the endpoints; with `refresh`, check that the API responds."""
+        """Return the URLs of the endpoints.
+
+        With `refresh`, check that the API responds.
+        """
         if refresh:
             with suppress(
                 ProviderTokenRejectedError
@@ -45,7 +48,8 @@ class GitHubClient(ProviderClient):
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
         """Return the code from an authorization response.
 
-        GitHub sends no `iss`, or an `iss` that differs from the issuer URL that users enter.
+        GitHub's own `iss` value is accepted, although it differs from the configured issuer URL. A
+        response without `iss` is accepted as well.
         """
         named = {"iss": self._client.issuer} if response.get("iss") == self._oauth_url else {}
         return super().get_authorization_code({**response, **named})
@@ -61,7 +65,10 @@ class GitHubClient(ProviderClient):
         )
 
     def refresh_tokens(self, refresh_token: str) -> ProviderTokens:
-        """Return tokens for a refresh token; a token that does not expire is returned unchanged."""
+        """Exchange a refresh token for tokens.
+
+        A token that does not expire is returned unchanged.
+        """
         expires = refresh_token.startswith("ghr_")
         return (
             super().refresh_tokens(refresh_token)

@@ -1,4 +1,4 @@
-"""Roles that users get from their groups at a provider.
+"""Roles that users receive through their groups at a provider.
 
 Only these roles are changed or revoked when the groups change. Roles assigned in Gatebell are not
 affected. The last owner of a group remains its owner.
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.accounts.administration import change_account, get_account
-from domain.accounts.identity_providers.types import GroupRole
+from domain.accounts.identity_providers.types import GroupRoleMapping
 from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import UserView
 from domain.audit.events import EventKind
@@ -55,7 +55,7 @@ def sync_group_roles(
 
 
 def revoke_group_roles(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
-    """Revoke all roles that an identity got from its groups."""
+    """Revoke all roles that an identity received through its groups."""
     session = work.session
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
     unit, user = (
@@ -69,16 +69,19 @@ def revoke_group_roles(work: UnitOfWork, provider: IdentityProvider, identity: I
 
 
 def _build_provider_unit_of_work(work: UnitOfWork, provider: IdentityProvider) -> UnitOfWork:
-    """Return a unit of work whose actor is the provider, since the user may lack permissions."""
+    """Return a unit of work whose actor is the provider.
+
+    The user might not have permission to change the roles.
+    """
     return replace(work, actor=replace(work.actor, id=None, name=provider.title, is_admin=True))
 
 
 def _find_target_roles(
     provider: IdentityProvider, groups: frozenset[str], *, session: Session
 ) -> Mapping[int, _TargetRole]:
-    """Return the highest role in each group of this instance, by group id."""
+    """Return the highest role for the given provider groups in each local group, by group ID."""
     found: dict[int, _TargetRole] = {}
-    for upstream, path, role in map(GroupRole.from_text, provider.group_roles):
+    for upstream, path, role in map(GroupRoleMapping.from_text, provider.group_roles):
         if upstream not in groups:
             continue
         with suppress(NotFoundError):
@@ -91,7 +94,7 @@ def _find_target_roles(
 
 def _lock_membership(namespace: Namespace, user_id: int, work: UnitOfWork) -> Member | None:
     """Lock the members of a namespace and return the user's current membership, or None."""
-    members.lock_namespace(namespace, session=work.session)
+    members.lock_namespace_members(namespace, session=work.session)
     found = work.session.scalar(
         select(Member)
         .where(Member.user_id == user_id, members.is_direct_membership(namespace))
@@ -129,7 +132,10 @@ def _assign_role(
 
 
 def _change_role(work: UnitOfWork, namespace: Namespace, member: Member, role: Role) -> bool:
-    """Change a role; return False for the last owner of the group."""
+    """Change the role of a member, and return whether it was changed.
+
+    The role of the last owner of a group is not changed.
+    """
     by = members.OPERATOR_VIEWER
     try:
         members.change_role(namespace, member.id, role, viewer=by, session=work.session)

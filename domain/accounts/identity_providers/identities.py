@@ -1,4 +1,4 @@
-"""Identities: accounts at providers through which users sign in.
+"""Identities: the accounts at identity providers that users sign in with.
 
 An identity is looked up only by its subject (`sub`), never by name or email address.
 """
@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.identity_providers.arrivals import ProviderUser
 from domain.accounts.identity_providers.group_roles import revoke_group_roles
+from domain.accounts.identity_providers.provider_users import ProviderUser
 from domain.accounts.lifecycle.actions import show_account
 from domain.accounts.types import Account
 from domain.accounts.users import lock_account_row
@@ -107,7 +107,7 @@ def add_identity(
 def store_identity_details(
     work: UnitOfWork, identity: Identity, provider_user: ProviderUser, refresh_token: str | None
 ) -> None:
-    """Store the details from a sign-in, and the refresh token if the provider returned one."""
+    """Store the user's details from a sign-in, and the refresh token if there is one."""
     identity.name, identity.email = (
         provider_user.name or provider_user.username,
         provider_user.email,
@@ -178,7 +178,7 @@ def remove_identity(work: UnitOfWork, provider: IdentityProvider, identity: Iden
 
 
 def close_identity_sign_ins(identity: Identity, *, session: Session) -> int:
-    """Sign out the browsers that an identity signed in, and return their number."""
+    """Sign out the browsers that used an identity to sign in, and return their number."""
     mine = SignIn.user_id == identity.user_id, SignIn.identity_id == identity.id
     return len(session.scalars(delete(SignIn).where(*mine).returning(SignIn.id)).all())
 

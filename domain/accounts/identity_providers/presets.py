@@ -10,7 +10,7 @@ class ProviderPreset:
 
     key: str
     title: str
-    #: Issuer URL if it is the same for all customers, or else an empty string.
+    #: Issuer URL if all customers share it; otherwise, an empty string.
     issuer: str = ""
     #: Example of an issuer URL, for providers whose customers have different issuers.
     example: str = "https://login.example.com"

@@ -14,9 +14,8 @@ from itertools import chain, count
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import add_account
-from domain.accounts.attempt_counters import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use_value
 from domain.accounts.identity_providers.actions import build_provider_client, get_active_provider
-from domain.accounts.identity_providers.arrivals import ProviderUser
 from domain.accounts.identity_providers.errors import (
     AccountLockedError,
     ExpiredProviderSignInError,
@@ -30,10 +29,11 @@ from domain.accounts.identity_providers.identities import (
     find_identity,
     store_identity_details,
 )
-from domain.accounts.identity_providers.relying_party import (
+from domain.accounts.identity_providers.provider_client import (
     PROVIDER_CLOCK_LEEWAY,
     ProviderSignInSecrets,
 )
+from domain.accounts.identity_providers.provider_users import ProviderUser
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH, check_username
 from domain.accounts.passwords import PasswordRules
 from domain.accounts.sign_in.sessions import (
@@ -50,7 +50,7 @@ from domain.accounts.users import (
     normalize_email,
 )
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring
 from models import Identity, IdentityProvider
@@ -72,7 +72,7 @@ class ProviderRequest:
     asked_at: datetime
     #: True if the user has to sign in at the provider again.
     is_again: bool
-    #: Id of the current sign-in of a user who connects an account. None for a new sign-in.
+    #: ID of the current sign-in if the user is connecting an account, or None for a new sign-in.
     sign_in_id: int | None
 
 
@@ -85,7 +85,7 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
     provider = get_active_provider(work, asked.slug)
     with _record_failed_sign_in(work, asked):
         party = build_provider_client(work, provider)
-        release_locks(work.session)  # The following request may be slow.
+        commit_to_release_locks(work.session)  # The following request may be slow.
         secrets = ProviderSignInSecrets.from_number(asked.number, work.policy(Keyring))
         return party.build_authorization_url(secrets, is_again=asked.is_again)
 
@@ -94,9 +94,9 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
 def finish_provider_sign_in(
     work: UnitOfWork, asked: ProviderRequest, response: Mapping[str, str]
 ) -> Authentication:
-    """Authenticate the user in a provider's response, and create an account if necessary.
+    """Authenticate the user that a provider's response identifies.
 
-    Raise ProviderError if the user cannot sign in.
+    An account is created if necessary. Raise ProviderError if the user cannot sign in.
     """
     with _record_failed_sign_in(work, asked):
         seen, refresh_token = _fetch_provider_user(work, asked, response)
@@ -144,7 +144,7 @@ def _record_failed_sign_in(work: UnitOfWork, provider_request: ProviderRequest) 
             user_id=work.actor.id,
             details={"reason": error.reason},
         )
-        release_locks(work.session)
+        commit_to_release_locks(work.session)
         raise
 
 
@@ -165,16 +165,16 @@ def _fetch_provider_user(
         raise ExpiredProviderSignInError(
             title, "the response does not belong to a sign-in of this browser"
         )
-    release_locks(work.session)  # The following request may be slow.
+    commit_to_release_locks(work.session)  # The following request may be slow.
     tokens = party.redeem_code(party.get_authorization_code(response), secrets)
     seen = party.identify_user(tokens, secrets.nonce)
-    if provider_request.is_again and not _is_recent(seen, provider_request):
+    if provider_request.is_again and not _is_recent_sign_in(seen, provider_request):
         raise SignInNotRecentError(title, "the provider did not confirm a new sign-in")
     return seen, tokens.refresh_token
 
 
 def _claim_response(work: UnitOfWork, provider_request: ProviderRequest) -> bool:
-    return claim_single_use(
+    return claim_single_use_value(
         f"sign-in {provider_request.number} at a provider",
         lifetime=PROVIDER_REQUEST_LIFETIME,
         session=work.session,
@@ -183,7 +183,7 @@ def _claim_response(work: UnitOfWork, provider_request: ProviderRequest) -> bool
     )
 
 
-def _is_recent(provider_user: ProviderUser, provider_request: ProviderRequest) -> bool:
+def _is_recent_sign_in(provider_user: ProviderUser, provider_request: ProviderRequest) -> bool:
     """Return whether the provider confirms a sign-in after the request."""
     return (
         provider_user.authenticated_at is not None
@@ -203,7 +203,8 @@ def _build_authentication(
     )
     earlier = (
         provider_user.authenticated_at
-        if provider_user.authenticated_at and not _is_recent(provider_user, provider_request)
+        if provider_user.authenticated_at
+        and not _is_recent_sign_in(provider_user, provider_request)
         else None
     )
     return Authentication(
@@ -236,7 +237,7 @@ def _create_identity(
 def _create_account(
     work: UnitOfWork, provider: IdentityProvider, provider_user: ProviderUser
 ) -> int:
-    """Create an account for an unknown user, if the provider allows it, and return its id.
+    """Create an account for an unknown user, if the provider allows it, and return its ID.
 
     An existing account with the same address is not connected. Otherwise, the operator of the
     provider could take it over.
@@ -275,7 +276,7 @@ def _create_account(
     try:
         return add_account(work, new, work.policy(PasswordRules)).id
     except InvalidError as error:
-        reason = "unknown user, and the names are not valid for an account"
+        reason = "unknown user, whose names at the provider are not valid for an account"
         raise IdentityNotConnectedError(provider.title, reason) from error
 
 

@@ -21,7 +21,7 @@ from domain.core.types.base import (
 from domain.core.types.pagination import OffsetQuery
 
 
-class GroupRole(NamedTuple):
+class GroupRoleMapping(NamedTuple):
     """A role in a group of this instance, for the members of a group at a provider."""
 
     upstream: str
@@ -29,12 +29,12 @@ class GroupRole(NamedTuple):
     role: Role
 
     @classmethod
-    def from_text(cls, text: str) -> "GroupRole":
-        """Parse a text of the form `provider group = group path: Role`.
+    def from_text(cls, text: str) -> "GroupRoleMapping":
+        """Parse a string of the form `provider group = group path: Role`.
 
-        Raise ValueError if the text is malformed.
+        Raise ValueError if the string is malformed.
         """
-        # A path contains neither separator, but the name of a group at a provider may.
+        # Paths contain neither separator, but group names at a provider can.
         upstream, _, given = text.rpartition("=")
         path, _, role = given.partition(":")
         if not upstream.strip() or not path.strip():
@@ -43,7 +43,7 @@ class GroupRole(NamedTuple):
         return cls(upstream.strip(), path.strip().strip("/"), parse_role(role))
 
     def __str__(self) -> str:
-        """Return the text form that users enter."""
+        """Return the mapping in the form `provider group = group path: Role`."""
         return f"{self.upstream} = {self.path}: {self.role.label}"
 
 
@@ -54,7 +54,7 @@ def _split_lines(value: Any) -> Any:
 
 
 def _normalize_group_roles(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(str(GroupRole.from_text(each)) for each in lines)
+    return tuple(str(GroupRoleMapping.from_text(each)) for each in lines)
 
 
 GroupRoles = Annotated[
@@ -84,11 +84,13 @@ class _ProviderFields(Body):
         description="Email domains for which accounts are created. Empty for all domains.",
     )
     vouches_for_email: bool | None = Field(
-        default=None, description="True to treat all email addresses of the provider as verified."
+        default=None, description="True to treat all email addresses from the provider as verified."
     )
     trusts_second_factor: bool = Field(
         default=False,
-        description="True to skip the second factor if the provider has checked one.",
+        description=(
+            "True to skip the second factor if the provider has already checked a second factor."
+        ),
     )
     groups_claim: Line = Field(default="", description="Claim that contains the groups.")
     group_roles: GroupRoles = Field(
@@ -101,7 +103,7 @@ class _ProviderFields(Body):
 
 
 class IdentityProviderBody(_ProviderFields):
-    """A new identity provider. Omitted fields are filled from its preset."""
+    """A new identity provider. The preset determines the values of omitted fields."""
 
     slug: str = Field(
         pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
@@ -169,5 +171,5 @@ class ConnectionTest(Resource):
     keys: int | None = Field(default=None, description="Number of signing keys of the provider.")
     names_itself: bool | None = Field(
         default=None,
-        description="True if the responses of the provider contain its issuer (RFC 9207).",
+        description="True if the provider's responses contain its issuer (RFC 9207).",
     )

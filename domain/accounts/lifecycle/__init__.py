@@ -1,1 +1,1 @@
-"""Actions with which users and administrators manage accounts."""
+"""Actions that let users and administrators manage accounts."""

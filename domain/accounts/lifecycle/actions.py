@@ -1,28 +1,28 @@
-"""Actions with which administrators manage accounts, and users view each other."""
+"""Actions that let administrators manage accounts, and let users view each other."""
 
 from dataclasses import replace
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
-from domain.accounts import administration, directory
+from domain.accounts import account_lists, administration
 from domain.accounts.administration import add_account, change_account, generate_password
 from domain.accounts.email_addresses import confirm_current_address, send_confirmation_link
 from domain.accounts.factors.second_factors import delete_second_factors as forget_factors
 from domain.accounts.lifecycle.own_account import revoke_access
-from domain.accounts.passwords import PasswordRules, delete_first_password_file
+from domain.accounts.passwords import PasswordRules, delete_initial_password_file
 from domain.accounts.personal_data.erasure import count_applications, erase_person
-from domain.accounts.personal_data.inventory import export_person
+from domain.accounts.personal_data.inventory import export_personal_data
 from domain.accounts.types import (
     Account,
     AccountBody,
     AccountChangeBody,
-    AccountPage,
-    Erased,
+    AccountDetails,
     ErasureBody,
+    ErasureResult,
+    FactorRemovalResult,
     NewAccount,
     PasswordResetBody,
     PersonalData,
-    RemovedFactors,
     ResetAccount,
     User,
     UserQuery,
@@ -30,14 +30,14 @@ from domain.accounts.types import (
 from domain.accounts.users import NewUser, UserView, get_user
 from domain.audit.events import EventKind
 from domain.audit.seals import get_or_create_audit_key
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
 from domain.oauth.clients.applications import build_owner_condition
 from domain.oauth.clients.service_accounts import revoke_service_account_tokens
-from domain.projects.people import is_user_visible
 from domain.projects.transfers import rename_personal_namespace
+from domain.projects.user_profiles import is_user_visible
 from domain.projects.views import Viewer
 
 
@@ -48,10 +48,10 @@ def list_users(work: UnitOfWork, query: UserQuery) -> ListPage[Account] | ListPa
         message = "Only administrators can use `admins`, `two_factor` and `without_projects`."
         raise ForbiddenError(message)
     if query.active and query.blocked:
-        raise QueryError("active, blocked are mutually exclusive", field="blocked")
-    listed = directory.list_accounts if work.actor.is_admin else directory.list_public_users
+        raise QueryError("`active` and `blocked` are mutually exclusive.", field="blocked")
+    listed = account_lists.list_accounts if work.actor.is_admin else account_lists.list_public_users
     return listed(
-        query, query.requested_part, session=work.session, base_url=work.settings.base_url
+        query, query.requested_range, session=work.session, base_url=work.settings.base_url
     )
 
 
@@ -62,20 +62,20 @@ def show_user(work: UnitOfWork, user_id: int) -> Account | User:
         return show_account(work, user_id)
     viewer = Viewer(user_id=work.actor.id, today=work.now.date())
     session, base_url = work.session, work.settings.base_url
-    found = directory.find_public_user(user_id, session=session, base_url=base_url)
+    found = account_lists.find_public_user(user_id, session=session, base_url=base_url)
     if found is None and is_user_visible(user_id, viewer, session=session):
-        found = directory.get_public_user(user_id, session=session, base_url=base_url)
+        found = account_lists.get_public_user(user_id, session=session, base_url=base_url)
     if found is None:
         raise NotFoundError("User not found.")
     return found
 
 
-def show_account(work: UnitOfWork, user_id: int) -> AccountPage:
+def show_account(work: UnitOfWork, user_id: int) -> AccountDetails:
     """Return an account as administrators see it.
 
     Raise NotFoundError if the account does not exist or was erased.
     """
-    return directory.get_account_page(
+    return account_lists.get_account_details(
         user_id, session=work.session, now=work.now, base_url=work.settings.base_url
     )
 
@@ -93,7 +93,7 @@ def create_user(work: UnitOfWork, new: AccountBody) -> NewAccount | Account:
     if password is None:
         password = generate_password(new.username)
         rules = replace(rules, minimum=len(password))
-    release_locks(work.session)  # Hashing a password takes time.
+    commit_to_release_locks(work.session)  # Hashing a password takes time.
     wanted = NewUser(
         username=new.username,
         email=new.email,
@@ -132,7 +132,7 @@ def change_user(work: UnitOfWork, user_id: int, change: AccountChangeBody) -> Ac
 def confirm_user_email(work: UnitOfWork, user_id: int) -> bool:
     """Confirm the email address of a user as an administrator.
 
-    Return whether it was unconfirmed before.
+    Return whether the address was unconfirmed.
     """
     user = administration.get_account(user_id, session=work.session)
     is_new = confirm_current_address(work, user_id)
@@ -143,7 +143,7 @@ def confirm_user_email(work: UnitOfWork, user_id: int) -> bool:
 
 @action("users.block", command="lock")
 def lock_user(work: UnitOfWork, user_id: int) -> Account:
-    """Lock an account and sign it out everywhere."""
+    """Lock an account and sign its owner out everywhere."""
     was_active = administration.lock_account(work, user_id)
     user = show_account(work, user_id)
     if was_active:
@@ -154,7 +154,7 @@ def lock_user(work: UnitOfWork, user_id: int) -> Account:
 
 @action("users.unblock", command="unlock")
 def unlock_user(work: UnitOfWork, user_id: int) -> Account:
-    """Unlock an account, even if it has too many failed sign-ins."""
+    """Unlock an account, and reset its count of failed sign-in attempts."""
     administration.unlock_account(work, user_id)
     user = show_account(work, user_id)
     _record_user_event(work, EventKind.USER_UNLOCKED, user)
@@ -163,7 +163,7 @@ def unlock_user(work: UnitOfWork, user_id: int) -> Account:
 
 @action("users.deactivate")
 def deactivate_user(work: UnitOfWork, user_id: int) -> Account:
-    """Deactivate an account until its owner signs in, and sign it out everywhere."""
+    """Sign the owner of an account out everywhere, and deactivate it until the next sign-in."""
     was_active = administration.deactivate_account(work, user_id)
     user = show_account(work, user_id)
     if was_active:
@@ -192,13 +192,13 @@ def reset_password(work: UnitOfWork, user_id: int, reset: PasswordResetBody) -> 
         work, user_id, applications=not reset.keep_applications, tokens=reset.revoke_tokens
     )
     user = show_account(work, user_id)
-    delete_first_password_file(user.username, work.settings.instance_path)
+    delete_initial_password_file(user.username, work.settings.instance_path)
     _record_user_event(work, EventKind.PASSWORD_RESET, user, **ended)
     return ResetAccount(**vars(user), password=password)
 
 
 @action("users.change", command="remove-second-factors")
-def remove_second_factors(work: UnitOfWork, user_id: int) -> RemovedFactors:
+def remove_second_factors(work: UnitOfWork, user_id: int) -> FactorRemovalResult:
     """Remove all second factors of a user: authenticator app, passkeys and recovery codes."""
     user = administration.get_account(user_id, session=work.session)
     had_any = forget_factors(user_id, session=work.session)
@@ -206,7 +206,7 @@ def remove_second_factors(work: UnitOfWork, user_id: int) -> RemovedFactors:
         work.record_audit_event(
             EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them"
         )
-    return RemovedFactors(username=user.username, removed=had_any)
+    return FactorRemovalResult(username=user.username, removed=had_any)
 
 
 @action("users.export")
@@ -217,13 +217,13 @@ def export_user(work: UnitOfWork, user_id: int) -> PersonalData:
     user = administration.get_account(user_id, session=work.session)
     _record_user_event(work, EventKind.USER_EXPORTED, user)
     keyring = work.policy(Keyring)
-    held = export_person(user, session=work.session, keyring=keyring, now=work.now)
+    held = export_personal_data(user, session=work.session, keyring=keyring, now=work.now)
     return PersonalData.model_validate(held)
 
 
 @action("users.delete")
-def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
-    """Delete a user, and keep data that others need under a pseudonym.
+def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> ErasureResult:
+    """Delete a user and pseudonymize data that other users need.
 
     Raise InvalidError if the user has applications and the request does not specify what to do with
     them.
@@ -236,7 +236,7 @@ def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
         message = "Choose whether to transfer or delete the applications of the user."
         raise InvalidError(message, field="heir")
     key = get_or_create_audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
-    delete_first_password_file(user.username, work.settings.instance_path)
+    delete_initial_password_file(user.username, work.settings.instance_path)
     done = erase_person(work, user, heir=next_owner, audit_key=key)
     details = {
         "applications_handed_on": done.applications_handed_on,

@@ -1,8 +1,8 @@
 """Deactivates idle accounts of people, a week after their owners were notified.
 
-Users on call and in escalation policies may respond to notifications without signing in, so their
-accounts are never idle. The administrator with the latest sign-in is never idle either, so that one
-administrator always remains.
+Users who are on call or in escalation policies may respond to notifications without signing in, so
+their accounts are never idle. The administrator with the latest sign-in is never idle either, so
+that one administrator always remains.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from domain.accounts.administration import deactivate_idle_account
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.delivery.mail.outbox import queue_emails
-from domain.paging.escalations.steps import TargetKind
+from domain.paging.escalations.policy_steps import TargetKind
 from models import (
     AccessToken,
     CallCount,
@@ -60,7 +60,9 @@ class IdleAccountProcessor:
         is_nearly_idle = _is_idle(before + IDLE_NOTICE_PERIOD, self.now, named)
         is_over = User.idle_noticed_at <= self.now - IDLE_NOTICE_PERIOD
         is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
-        forget = update_rows(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        forget = (
+            build_bulk_update(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        )
         self.session.execute(forget)
         self.between()
         return {
@@ -113,7 +115,10 @@ class IdleAccountProcessor:
 
 
 def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnElement[bool]:
-    """Return the SQL condition for active accounts of people that were not used since `before`."""
+    """Return an SQL condition that is true for idle accounts.
+
+    An idle account is active, belongs to a person, and has not been used since `before`.
+    """
     last_administrator = (
         select(User.id)
         .where(User.is_admin, IS_ACTIVE_HUMAN)

@@ -1,4 +1,4 @@
-"""Actions with which users manage their own accounts.
+"""Actions that let users manage their own accounts.
 
 The actions change the profile, email address, password, second factors and signed-in browsers.
 """
@@ -6,16 +6,16 @@ The actions change the profile, email address, password, second factors and sign
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import delete_unconfirmed_new_address, request_address_change
+from domain.accounts.email_addresses import cancel_address_change, request_address_change
 from domain.accounts.factors import passkeys, recovery_codes, totp
 from domain.accounts.factors.passkeys import CeremonyResponse, InvalidPasskeyError
 from domain.accounts.factors.second_factors import delete_orphaned_recovery_codes, has_second_factor
-from domain.accounts.passwords import PasswordRules, delete_first_password_file
+from domain.accounts.passwords import PasswordRules, delete_initial_password_file
 from domain.accounts.sign_in.sessions import close_other_sign_ins, close_user_sign_in
 from domain.accounts.types import NameBody, PasswordBody, ProfileBody
 from domain.accounts.users import HUMAN, change_password, change_profile, normalize_email
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ForbiddenError
 from domain.core.keyring import Keyring
 from domain.oauth.clients.user_agents import describe_device
@@ -23,12 +23,16 @@ from domain.oauth.consent.authorized_applications import (
     list_authorized_applications,
     revoke_all_applications,
 )
-from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
+from domain.oauth.personal_tokens.token_lists import TokenFilter, count_tokens
 from domain.oauth.personal_tokens.tokens import revoke_own_tokens
 
 
 def find_granted_access(work: UnitOfWork, user_id: int) -> dict[str, bool]:
-    """Return whether a user has authorized applications and has active personal access tokens."""
+    """Return the kinds of access that a user has granted.
+
+    The result states whether the user has authorized applications, and whether the user has active
+    personal access tokens.
+    """
     own = TokenFilter(owner_id=user_id, user_id=user_id, is_active=True)
     return {
         "has_applications": bool(
@@ -41,13 +45,13 @@ def find_granted_access(work: UnitOfWork, user_id: int) -> dict[str, bool]:
 def revoke_access(
     work: UnitOfWork, user_id: int, *, applications: bool, tokens: bool
 ) -> dict[str, int]:
-    """Revoke the access of applications or tokens; return their numbers for the audit log.
+    """Revoke the access of applications or tokens, and return the counts for the audit log.
 
     An unconfirmed new email address is discarded, because it may have been requested by someone who
-    knew the former password.
+    knew the previous password.
     """
     ended = {}
-    delete_unconfirmed_new_address(user_id, session=work.session)
+    cancel_address_change(user_id, session=work.session)
     if applications:
         ended["applications_ended"] = revoke_all_applications(
             user_id, session=work.session, now=work.now
@@ -66,7 +70,9 @@ RecoveryCodes = tuple[str, ...]
 def rename_own_account(work: UnitOfWork, new: NameBody) -> None:
     """Change the caller's name."""
     if get_account(_get_own_id(work), session=work.session).kind != HUMAN:
-        raise ForbiddenError("The name of a bot is the name of its access token or application.")
+        raise ForbiddenError(
+            "Bots cannot be renamed. A bot has the name of its access token or application."
+        )
     change_profile(_get_own_id(work), new.name, session=work.session)
 
 
@@ -92,7 +98,7 @@ def change_own_password(work: UnitOfWork, sign_in_id: int, new: PasswordBody) ->
     user = get_account(_get_own_id(work), session=work.session)
     change_password(user.id, new.new_password, session=work.session, now=work.now, rules=rules)
     close_other_sign_ins(user.id, but=sign_in_id, session=work.session)
-    delete_first_password_file(user.username, work.settings.instance_path)
+    delete_initial_password_file(user.username, work.settings.instance_path)
     ended = revoke_access(
         work, user.id, applications=new.end_applications, tokens=new.revoke_tokens
     )
@@ -158,7 +164,7 @@ def add_passkey(
             _get_own_id(work), reply, name, session=session, keyring=keyring, now=work.now
         )
     except InvalidPasskeyError:
-        release_locks(session)  # Keep the challenge marked as used.
+        commit_to_release_locks(session)  # Keep the challenge marked as used.
         raise
     return _record_added_factor(work, f"passkey {name}", sign_in_id, is_first=not had_any)
 
@@ -171,7 +177,7 @@ def rename_passkey(work: UnitOfWork, passkey_id: int, name: str) -> None:
 
 @action("own_account.change")
 def remove_passkey(work: UnitOfWork, passkey_id: int) -> None:
-    """Remove a passkey."""
+    """Remove one of the caller's passkeys."""
     name = passkeys.get_passkey(passkey_id, owner_id=_get_own_id(work), session=work.session).name
     passkeys.remove_passkey(passkey_id, owner_id=_get_own_id(work), session=work.session)
     _record_removed_factor(work, f"passkey {name}")
@@ -179,7 +185,7 @@ def remove_passkey(work: UnitOfWork, passkey_id: int) -> None:
 
 @action("own_account.change")
 def renew_recovery_codes(work: UnitOfWork) -> RecoveryCodes:
-    """Replace the recovery codes."""
+    """Replace the caller's recovery codes, and return the new codes."""
     codes = recovery_codes.replace_recovery_codes(
         _get_own_id(work), session=work.session, keyring=work.policy(Keyring), now=work.now
     )
@@ -190,9 +196,9 @@ def renew_recovery_codes(work: UnitOfWork) -> RecoveryCodes:
 def _record_added_factor(
     work: UnitOfWork, factor: str, sign_in_id: int, *, is_first: bool
 ) -> RecoveryCodes:
-    """Record a new second factor in the audit log; return recovery codes if it is the first.
+    """Record a new second factor in the audit log.
 
-    The first factor also signs out all other browsers.
+    If it is the first second factor, sign out all other browsers and return recovery codes.
     """
     _record_own_event(work, EventKind.SECOND_FACTOR_ADDED, factor)
     if not is_first:

@@ -11,10 +11,10 @@ from hashlib import sha256
 
 from domain.access.actions import action, read_action
 from domain.access.actor import LinkSigner, UnitOfWork
-from domain.accounts.attempt_counters import claim_attempt
+from domain.accounts.attempt_counters import consume_attempt
 from domain.accounts.email_addresses import AccountMessageBuilder, confirm_current_address
 from domain.accounts.lifecycle.own_account import revoke_access
-from domain.accounts.passwords import PasswordRules, delete_first_password_file
+from domain.accounts.passwords import PasswordRules, delete_initial_password_file
 from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.sign_in.sessions import close_all_sign_ins
 from domain.accounts.types import PasswordBody
@@ -28,7 +28,7 @@ from domain.accounts.users import (
     store_password,
 )
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
 from domain.delivery.mail.outbox import queue_emails
@@ -56,13 +56,13 @@ def send_reset_link(work: UnitOfWork, login: str) -> None:
     limits = work.policy(SignInLimits)
     session, keyring = work.session, work.policy(Keyring)
     from_address = limits.build_address_limit(work.actor.source.address)
-    claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
+    consume_attempt(from_address, session=session, keyring=keyring, now=work.now)
     user = find_user(login, session=session)
     if user is None or find_sign_in_user(user.id, session=session) is None:
         return
     try:
         to_account = limits.build_email_limit(user.id)
-        claim_attempt(to_account, session=session, keyring=keyring, now=work.now)
+        consume_attempt(to_account, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         return
     _queue_reset_link(work, user)
@@ -83,13 +83,13 @@ def get_account_for_reset_link(work: UnitOfWork, user_id: int, stamp: str) -> Us
 
 @action("signing_in.prove")
 def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
-    """Set a new password for the account in a link, and sign it out everywhere.
+    """Set a new password for a reset link's account, and sign the account out everywhere.
 
     Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError if the link
     is not valid, and InvalidError for a weak password.
     """
     user, session = get_account_for_reset_link(work, user_id, stamp), work.session
-    release_locks(session)  # Hashing a password takes time.
+    commit_to_release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account_row(user_id, session=session)
     # The link is checked again: of two concurrent requests, the second finds the new password.
@@ -97,7 +97,7 @@ def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: Passwo
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)
     reset_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
-    delete_first_password_file(user.username, work.settings.instance_path)
+    delete_initial_password_file(user.username, work.settings.instance_path)
     ended = revoke_access(
         work, user_id, applications=new.end_applications, tokens=new.revoke_tokens
     )

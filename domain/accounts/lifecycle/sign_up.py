@@ -11,7 +11,7 @@ from sqlalchemy import exists, select
 from domain.access.actions import action, read_action
 from domain.access.actor import LinkSigner, UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.attempt_counters import AttemptLimit, claim_attempt, claim_single_use
+from domain.accounts.attempt_counters import AttemptLimit, claim_single_use_value, consume_attempt
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.personal_data.erasure import erase_person
 from domain.accounts.sign_in.actions import SignInLimits
@@ -46,7 +46,7 @@ from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.projects.invitation_actions import accept_invitation, show_pending_invitation
 from models import User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Purpose in the signature of the links, which prevents other kinds of links from being accepted.
 SIGN_UP_LINK_PURPOSE = "sign-up"
@@ -80,12 +80,12 @@ def send_sign_up_link(work: UnitOfWork, email: str) -> None:
         raise InvalidError(sentence, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
     from_address = limits.build_address_limit(work.actor.source.address)
-    claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
+    consume_attempt(from_address, session=session, keyring=keyring, now=work.now)
     to_address = AttemptLimit(
         subject=f"sign-up {fold_text(address)}", attempts=limits.per_account, window=limits.window
     )
     try:
-        claim_attempt(to_address, session=session, keyring=keyring, now=work.now)
+        consume_attempt(to_address, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         return
     owner = find_account_by_email(address, session=session)
@@ -114,16 +114,16 @@ def get_policy_for_sign_up_link(work: UnitOfWork, email: str) -> SignUpPolicy:
 
 @action("sign_up.finish")
 def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
-    """Create the account for a link, which then stops working.
+    """Create an account with a sign-up link.
 
-    The account may need approval. Raise NotFoundError if the link was already used. Also raise the
-    errors of `get_policy_for_sign_up_link` and `create_own_account`.
+    The link then stops working. The account may need approval. Raise NotFoundError if the link was
+    already used. Errors from `get_policy_for_sign_up_link` and `create_own_account` are passed on.
     """
     needs_approval = get_policy_for_sign_up_link(work, email).needs_approval
     user = create_own_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
     session, keyring = work.session, work.policy(Keyring)
     once = f"sign-up {number}"
-    if not claim_single_use(
+    if not claim_single_use_value(
         once, lifetime=SIGN_UP_LINK_LIFETIME, session=session, keyring=keyring, now=work.now
     ):
         raise NotFoundError(_USED_LINK_MESSAGE)
@@ -138,8 +138,8 @@ def create_invited_account(
 ) -> UserView:
     """Create an account for an invited person, and accept the invitation.
 
-    Raise the errors of `show_pending_invitation` and `create_own_account`. Raise ForbiddenError if
-    an invitation is not sufficient to create an account.
+    Raise ForbiddenError if an invitation is not sufficient to create an account. Errors from
+    `show_pending_invitation` and `create_own_account` are passed on.
     """
     show_pending_invitation(work, invitation_id, email)
     if not work.policy(SignUpPolicy).is_invited_address_allowed(email):
@@ -196,7 +196,10 @@ def _get_pending_user(work: UnitOfWork, user_id: int) -> UserView:
 
 
 def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
-    """Notify administrators of a pending account, at most once a day while others are pending."""
+    """Notify administrators that an account is waiting for approval.
+
+    While other accounts are waiting, administrators are notified at most once a day.
+    """
     session, head = work.session, work.policy(AccountMessageBuilder)
     administrators = session.scalars(
         select(User)
@@ -207,7 +210,7 @@ def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
     ).all()
     others = select(exists().where(User.state == PENDING, User.id != user_id))
     once, day = "administrators told of sign-ups", timedelta(days=1)
-    is_due = claim_single_use(
+    is_due = claim_single_use_value(
         once, lifetime=day, session=session, keyring=head.keyring, now=work.now
     )
     if not is_due and session.scalar(others):

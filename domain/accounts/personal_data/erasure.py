@@ -1,7 +1,7 @@
 """Erases a person: deletes their own data, and pseudonymizes data that others need.
 
-The emptied row of the account is kept, so that its id is never reused. Applications identify users
-by this id (`sub`).
+The emptied row of the account is kept, so that its ID is never reused. Applications identify users
+by this ID (`sub`).
 """
 
 import re
@@ -14,11 +14,11 @@ from domain.access.actor import UnitOfWork
 from domain.accounts.administration import check_account_erasable
 from domain.accounts.email_addresses import delete_address_messages
 from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule
-from domain.accounts.types import Erased
+from domain.accounts.types import ErasureResult
 from domain.accounts.users import UserView, clear_erased_account, find_active_user
-from domain.alerts.handling.activity import NoteKind
-from domain.audit.seals import store_erased_digest
-from domain.core.database.rows import delete_rows
+from domain.alerts.handling.activity import ActivityEntryKind
+from domain.audit.seals import store_digest_after_erasure
+from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.errors import ConflictError
 from domain.incidents.types import EntryKind
 from domain.oauth.clients.applications import delete_matching_applications
@@ -41,12 +41,13 @@ _BATCH_SIZE = 500
 
 def erase_person(
     work: UnitOfWork, user: UserView, *, heir: UserView | None, audit_key: bytes
-) -> Erased:
-    """Erase a person; transfer their applications to `heir`, or delete them if it is None.
+) -> ErasureResult:
+    """Erase a user's personal data, and transfer the user's applications to `heir`.
 
-    Raise ConflictError for the acting account itself, bots, the last administrator, and the only
-    Owner of a group or project. Also raise it if the heir cannot sign in, or if the person has
-    instance-wide applications and there is no heir.
+    The applications are deleted if `heir` is None. Raise ConflictError for the acting account
+    itself, bots, the last administrator, and the only Owner of a group or project. Also raise
+    ConflictError if the heir cannot sign in, or if the user has instance-wide applications and
+    there is no heir.
     """
     session = work.session
     check_account_erasable(work, user)
@@ -62,10 +63,10 @@ def erase_person(
     delete_address_messages(user.id, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
-            session.execute(delete_rows(table.model).where(table.build_row_condition(user)))
+            session.execute(build_bulk_delete(table.model).where(table.build_row_condition(user)))
     clear_erased_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
-    return Erased(
+    return ErasureResult(
         user_id=user.id,
         pseudonym=pseudonym,
         applications_handed_on=handed_on,
@@ -132,7 +133,7 @@ class _NameReplacer:
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
 
     def replace_in_text(self, text: str) -> str:
-        """Return a text with the person's names replaced."""
+        """Return a string with the person's names replaced."""
         return self._pattern.sub(self.pseudonym, text)
 
     def replace_names(self, value: object) -> object:
@@ -149,10 +150,12 @@ class _NameReplacer:
 def _rename_in_activity(user: UserView, names: _NameReplacer, *, session: Session) -> None:
     theirs = update(AlertNote).where(AlertNote.user_id == user.id)
     session.execute(theirs.values(user_name=names.pseudonym))
-    assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
+    assigned = (AlertNote.kind == ActivityEntryKind.ASSIGNEE.value) & (
+        AlertNote.text == names.username
+    )
     session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
     # `domain/paging/escalations/manual_actions.py` writes this text.
-    was_paged = (AlertNote.kind == NoteKind.HANDLING.value) & (
+    was_paged = (AlertNote.kind == ActivityEntryKind.HANDLING.value) & (
         AlertNote.text == f"paged @{names.username}"
     )
     session.execute(update(AlertNote).where(was_paged).values(text=f"paged @{names.pseudonym}"))
@@ -179,7 +182,7 @@ def _rename_in_audit_events(
             event.address = event.user_agent = None
         event.subject = names.replace_in_text(event.subject)
         event.details = {name: names.replace_names(each) for name, each in event.details.items()}
-        store_erased_digest(event, key=key)
+        store_digest_after_erasure(event, key=key)
 
 
 def _rename_in_streamed_events(user: UserView, names: _NameReplacer, *, session: Session) -> None:

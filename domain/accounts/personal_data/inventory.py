@@ -24,9 +24,9 @@ from sqlalchemy.orm import Session
 
 import models
 from domain.accounts.users import UserView
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.delivery.mail.outbox import redact_secret_links
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 
 class ErasureRule(StrEnum):
@@ -48,14 +48,14 @@ class PersonalDataTable:
     #: Names of the exported columns, separated by spaces.
     exported: str
     #: Names of columns without further information about the person: internal fields, secrets, and
-    #: ids of other people.
+    #: IDs of other people.
     internal: str = ""
     #: Name in an export, if it differs from the name in the database.
     called: str = ""
     #: Function that returns the SQL condition for the rows of a person. None selects the rows that
     #: refer to the account.
     rows: Callable[[UserView], ColumnElement[bool]] | None = None
-    #: Functions by column that remove secrets from an exported text.
+    #: Functions that remove secrets from an exported string, by column.
     rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     #: Names of the columns that contain the ciphertext of an exported column, by exported name.
     decrypted: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class PersonalDataTable:
         return self.called or self.model.__tablename__
 
     def build_row_condition(self, user: UserView) -> ColumnElement[bool]:
-        """Return the SQL condition for the rows of a person."""
+        """Return an SQL condition that is true for the rows of a person."""
         if self.rows is not None:
             return self.rows(user)
         columns = self.model.__table__.c
@@ -76,7 +76,7 @@ class PersonalDataTable:
         )
 
 
-def find_uninventoried_columns(table: PersonalDataTable) -> tuple[str, ...]:
+def find_unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
     """Return the names of columns that are neither exported nor internal.
 
     A complete inventory has no such columns.
@@ -90,7 +90,7 @@ def find_uninventoried_columns(table: PersonalDataTable) -> tuple[str, ...]:
 
 
 def _is_always_internal(column: Column[Any]) -> bool:
-    """Return whether a column is a hash, a ciphertext, a folded copy, or the person's own id."""
+    """Return whether a column is a hash, a ciphertext, a derived copy, or the person's own ID."""
     is_secret = isinstance(column.type, LargeBinary) or column.key.endswith(
         ("_ciphertext", "_hash")
     )
@@ -371,7 +371,8 @@ PERSONAL_DATA = (
         called="incident_assignments",
         exported="incident_id",
     ),
-    # Incidents that the rule opens later show that the account was deleted, so no one was paged.
+    # Incidents that the rule opens later show that no one was paged because the account was
+    # deleted.
     PersonalDataTable(
         models.IncidentRuleResponder,
         "Incident rules with the person as a responder",
@@ -457,10 +458,10 @@ PERSONAL_DATA = (
 )
 
 
-def export_person(
+def export_personal_data(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
-    """Return all stored data about a person except secrets, by table name in the export."""
+    """Return all stored data about a person, except secrets, keyed by table name."""
     held = {each.name: _export_rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _format_value(now), "account": account[0], **held}
@@ -475,18 +476,19 @@ def _export_rows(
         select(*columns).where(table.build_row_condition(user)).order_by(*_get_primary_key(table))
     )
 
-    def shown(row: RowMapping, name: str) -> object:
+    def format_exported_value(row: RowMapping, name: str) -> object:
         value = row[name]
         ciphertext = row[table.decrypted[name]] if name in table.decrypted else None
         if ciphertext is not None:
             try:
                 value = keyring.decrypt(ciphertext)
-            except UndecipherableError:
+            except UndecryptableError:
                 return None
         return _format_value(table.rewritten[name](value) if name in table.rewritten else value)
 
     return [
-        {name: shown(row, name) for name in names} for row in session.execute(statement).mappings()
+        {name: format_exported_value(row, name) for name in names}
+        for row in session.execute(statement).mappings()
     ]
 
 

@@ -14,7 +14,7 @@ from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_counters import (
     AttemptLimit,
-    claim_attempt,
+    consume_attempt,
     refund_attempt,
     reset_attempts,
 )
@@ -47,12 +47,12 @@ from domain.accounts.users import (
     find_user,
 )
 from domain.audit.events import EventKind
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import ForbiddenError, InvalidError, TooManyAttemptsError
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType, Keyring
 from models import SignIn, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _PENDING_MESSAGE = (
     "This account is pending approval by an administrator. You will get an email when it is "
@@ -78,10 +78,10 @@ class SignInLimits:
         address: str | None,
         device_ids: Mapping[int, str] | None = None,
     ) -> SignInAttempt:
-        """Build a sign-in attempt from an IP address, with the limits that apply to it.
+        """Build a sign-in attempt, with the limits that apply to it.
 
-        `device_ids` maps accounts that have signed in from the same browser to the ids in the
-        browser's device cookie.
+        `address` is the IP address of the attempt. `device_ids` maps accounts that have signed in
+        from the same browser to the IDs in the browser's device cookie.
         """
         return SignInAttempt(
             login=login,
@@ -136,7 +136,7 @@ class MalformedCodeError(InvalidError):
     """Error for malformed input, which does not count as an attempt."""
 
     def __init__(self) -> None:
-        """Describe the format of the codes."""
+        """Build a message that describes the format of the codes."""
         message = "App codes have six digits. Recovery codes have twelve letters and digits."
         super().__init__(message, field="code")
 
@@ -152,7 +152,7 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
     try:
         user = authenticate_user(attempt, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
-        release_locks(session)
+        commit_to_release_locks(session)
         raise
     if user is None:
         # An unknown login is not recorded, because it may be a password in the wrong field.
@@ -161,7 +161,7 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
         work.record_audit_event(
             EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"}
         )
-        release_locks(session)  # Do not hold locks while the page is rendered.
+        commit_to_release_locks(session)  # Do not hold locks while the page is rendered.
     elif user.state == PENDING:
         raise ForbiddenError(_PENDING_MESSAGE)
     return user
@@ -171,9 +171,9 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
 def check_second_factor_code(
     work: UnitOfWork, user_id: int, typed: str, *, device_id: str | None
 ) -> None:
-    """Check and consume an app code or a recovery code after the password.
+    """Check and consume an app code or a recovery code as the second factor.
 
-    `device_id` is the id in the device cookie, if the account has signed in from this browser
+    `device_id` is the ID in the device cookie, if the account has signed in from this browser
     before. Raise MalformedCodeError for a malformed code, WrongCodeError for a wrong code, and
     TooManyAttemptsError if a limit is exceeded.
     """
@@ -199,7 +199,7 @@ def check_second_factor_code(
 def check_second_factor_passkey(
     work: UnitOfWork, user_id: int, reply: CeremonyResponse, *, device_id: str | None
 ) -> PasskeyAssertion:
-    """Check a passkey after the password.
+    """Check a passkey as the second factor.
 
     Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError if a limit is
     exceeded.
@@ -261,7 +261,7 @@ def sign_in(
     work.session.execute(seen)
     _activate_account(work, user_id)
     if former_id is not None:
-        work.session.flush()  # This assigns the id of the new row.
+        work.session.flush()  # Flushing assigns the ID of the new row.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_user_event(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
@@ -282,7 +282,8 @@ def _activate_account(work: UnitOfWork, user_id: int) -> None:
 def sign_out(work: UnitOfWork, sign_in_id: int, application: str = "") -> None:
     """End the session of this browser.
 
-    `application` is the application that requested the sign-out; empty if the user requested it.
+    `application` is the application that requested the sign-out, or an empty string if the user
+    requested it.
     """
     work.record_audit_event(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
     close_sign_in(sign_in_id, session=work.session)
@@ -290,12 +291,12 @@ def sign_out(work: UnitOfWork, sign_in_id: int, application: str = "") -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _FactorAttempt:
-    """An attempt with a code or a passkey."""
+    """An attempt to authenticate with a code or a passkey."""
 
     #: Kind of attempt. Codes and passkeys are counted separately, so that guessed codes do not lock
     #: out an owner who has a passkey.
     what: str
-    #: Id of the user. None for a passkey that is not registered.
+    #: ID of the user. None for a passkey that is not registered.
     user_id: int | None
     device_id: str | None = None
 
@@ -322,22 +323,22 @@ class _FactorAttempt:
 def _count_attempt(
     work: UnitOfWork, attempt: _FactorAttempt, failure: EventKind, user_id: int | None
 ) -> Iterator[None]:
-    """Count an attempt before it is checked; commit the count and the failure if it fails.
+    """Count an attempt before it is checked.
 
-    After a success, the account's counter is reset, and this attempt is subtracted from the shared
-    counter.
+    If the attempt fails, the count and the failure event are committed. If the attempt succeeds,
+    the account's counter is reset, and this attempt is subtracted from the shared counter.
     """
     session, keyring = work.session, work.policy(Keyring)
     from_address, *for_account = limits = attempt.list_limits(work)
     try:
         for limit in limits:
-            claim_attempt(limit, session=session, keyring=keyring, now=work.now)
+            consume_attempt(limit, session=session, keyring=keyring, now=work.now)
         yield
     except (WrongCodeError, InvalidPasskeyError, TooManyAttemptsError) as error:
         if not isinstance(error, TooManyAttemptsError):
             wrong = "code" if isinstance(error, WrongCodeError) else "passkey"
             work.record_audit_event(failure, user_id=user_id, details={"wrong": wrong})
-        release_locks(session)
+        commit_to_release_locks(session)
         raise
     refund_attempt(from_address, session=session, keyring=keyring)
     for limit in for_account:
@@ -345,6 +346,6 @@ def _count_attempt(
 
 
 def _record_user_event(work: UnitOfWork, user_id: int, kind: EventKind, **details: object) -> None:
-    """Record an event of a user who is not signed in yet."""
+    """Record an event for a user who is not signed in yet."""
     name = work.session.get_one(User, user_id).username
     work.with_actor(user_id, name).record_audit_event(kind, user_id=user_id, details=details)

@@ -1,7 +1,7 @@
-"""URLs of pages to show after sign-in, if they are too long to be part of another URL.
+"""Storage for return URLs that are too long to be part of another URL.
 
 The path with its query is stored in the database, and the browser carries a handle. Anyone can send
-a browser to a long URL, so each network can store only a limited number of them.
+a browser to a long URL, so each network can store only a limited number of URLs.
 """
 
 from datetime import datetime, timedelta
@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, consume_attempt
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
-from models import KeptPage
+from models import ReturnUrl
 
 #: Lifetime of a stored URL: enough for a sign-in with a second factor, a new password or an
 #: identity provider.
@@ -32,10 +32,10 @@ def store_return_url(
     """
     subject = f"kept pages, address {get_client_network(address or '')}"
     limit = AttemptLimit(subject=subject, attempts=_MAX_STORED_URLS, window=_LIMIT_WINDOW)
-    claim_attempt(limit, session=session, keyring=keyring, now=now)
+    consume_attempt(limit, session=session, keyring=keyring, now=now)
     handle = generate_random_hex(16)
     session.add(
-        KeptPage(
+        ReturnUrl(
             digest=keyring.compute_digest(handle), path=path, expires_at=now + RETURN_URL_LIFETIME
         )
     )
@@ -47,7 +47,7 @@ def find_return_url(
 ) -> str | None:
     """Return the stored path for a handle, or None if the handle is unknown or has expired."""
     return session.scalar(
-        select(KeptPage.path).where(
-            KeptPage.digest.in_(keyring.compute_digests(handle)), KeptPage.expires_at > now
+        select(ReturnUrl.path).where(
+            ReturnUrl.digest.in_(keyring.compute_digests(handle)), ReturnUrl.expires_at > now
         )
     )

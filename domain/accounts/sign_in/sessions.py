@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkeys import PasskeyAssertion
 from domain.accounts.users import IS_ACTIVE_HUMAN, UserView, build_user_view
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.core.types.base import get_column_values
@@ -34,7 +34,7 @@ class Authentication:
 
     user_id: int
     methods: tuple[str, ...]
-    #: Id of the identity through which a provider authenticated the user; None for other methods.
+    #: ID of the identity through which a provider authenticated the user; None for other methods.
     identity_id: int | None = None
     #: Time of an earlier sign-in at the provider. None if the user has just signed in.
     authenticated_at: datetime | None = None
@@ -42,7 +42,10 @@ class Authentication:
     is_proof: bool = True
 
     def with_second_factor(self, method: str) -> Self:
-        """Return the authentication after a second factor, which proves the user's presence."""
+        """Return a copy of the authentication with a second factor.
+
+        The second factor proves the user's presence.
+        """
         methods = (*self.methods, method, "mfa")
         return replace(self, methods=methods, authenticated_at=None, is_proof=True)
 
@@ -60,12 +63,12 @@ def build_passkey_methods(assertion: PasskeyAssertion) -> tuple[str, ...]:
 
 
 def get_passkey_method(assertion: PasskeyAssertion) -> str:
-    """Return the `amr` value for a passkey."""
+    """Return the `amr` value for a passkey: "hwk" if it is bound to a device, "swk" otherwise."""
     return "hwk" if assertion.is_bound_to_device else "swk"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiveSignIn:
+class ActiveSignIn:
     """A sign-in that has not expired, with its active user."""
 
     id: int
@@ -91,8 +94,8 @@ _LIVE_SIGN_IN_QUERY = (
 
 def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
-) -> LiveSignIn | None:
-    """Return the live sign-in with this token and its active user, or None."""
+) -> ActiveSignIn | None:
+    """Return the unexpired sign-in with this token and its active user, or None."""
     digests = keyring.compute_digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
@@ -100,7 +103,7 @@ def find_sign_in(
     if row is None:
         return None
     sign_in_id, created_at, is_proof, methods, user = row
-    return LiveSignIn(
+    return ActiveSignIn(
         id=sign_in_id,
         created_at=created_at,
         is_proof=is_proof,
@@ -110,15 +113,16 @@ def find_sign_in(
 
 
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
-    """Replace the token of a sign-in, and return the new token; copies of the cookie stop working.
+    """Replace the token of a sign-in, and return the new token.
 
-    Raise ConflictError if the sign-in was renewed or closed in the meantime. Therefore, only one of
-    several parallel changes succeeds, and later requests with a copied cookie fail.
+    Copies of the cookie stop working. Raise ConflictError if the sign-in was renewed or closed in
+    the meantime. Therefore, only one of several parallel changes succeeds, and later requests with
+    a copied cookie fail.
     """
     credential = keyring.issue_credential(CredentialType.SIGN_IN)
     digests = keyring.compute_digests(token, CredentialType.SIGN_IN)
     renewed = session.scalars(
-        update_rows(SignIn)
+        build_bulk_update(SignIn)
         .where(SignIn.token_digest.in_(digests))
         .values(token_digest=credential.digest)
         .returning(SignIn.id)
@@ -135,11 +139,12 @@ def close_sign_in(sign_in_id: int, *, session: Session) -> None:
 
 
 def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Session) -> None:
-    """Delete the previous sign-in of a browser.
+    """Replace a browser's previous sign-in with a new sign-in.
 
-    If the user is the same, applications are not notified of a sign-out.
+    The previous sign-in is deleted. If the user is the same, applications are not notified of a
+    sign-out.
     """
-    theirs = update_rows(BackchannelSession).where(
+    theirs = build_bulk_update(BackchannelSession).where(
         BackchannelSession.sign_in_id == former_id, BackchannelSession.user_id == user_id
     )
     session.execute(theirs.values(sign_in_id=new_id))
@@ -147,14 +152,14 @@ def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Sessi
 
 
 def close_other_sign_ins(user_id: int, *, but: int, session: Session) -> int:
-    """Delete all other sign-ins of a user, and return their number."""
+    """Delete all other sign-ins of a user, and return the number of deleted sign-ins."""
     others = SignIn.user_id == user_id, SignIn.id != but
     return len(session.scalars(delete(SignIn).where(*others).returning(SignIn.id)).all())
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenSignIn:
-    """A live sign-in on its user's activity page."""
+class ListedSignIn:
+    """A sign-in that has not expired, as listed on the user's activity page."""
 
     id: int
     created_at: datetime
@@ -166,32 +171,32 @@ class OpenSignIn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenSignIns:
-    """The latest sign-ins of a user, and the total number."""
+class SignInList:
+    """The latest sign-ins of a user, and the total number of sign-ins."""
 
-    items: tuple[OpenSignIn, ...]
+    items: tuple[ListedSignIn, ...]
     total: int
 
 
-#: Maximum number of listed sign-ins. Scripts can create thousands of them.
+#: Maximum number of listed sign-ins. Scripts can create thousands of sign-ins.
 _MAX_LISTED_SIGN_INS = 50
 
 
-def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
-    """Return the live sign-ins of a user, latest first.
+def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> SignInList:
+    """Return the unexpired sign-ins of a user, latest first.
 
-    `asked_from` is the id of the current sign-in.
+    `asked_from` is the ID of the current sign-in.
     """
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = (
         select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MAX_LISTED_SIGN_INS)
     )
     items = tuple(
-        OpenSignIn(**get_column_values(row, OpenSignIn), is_this=row.id == asked_from)
+        ListedSignIn(**get_column_values(row, ListedSignIn), is_this=row.id == asked_from)
         for row in session.scalars(statement)
     )
     total = session.scalar(select(func.count(SignIn.id)).where(*is_open)) or 0
-    return OpenSignIns(items=items, total=total)
+    return SignInList(items=items, total=total)
 
 
 def close_user_sign_in(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
@@ -209,5 +214,5 @@ def close_user_sign_in(user_id: int, sign_in_id: int, *, session: Session) -> Re
 
 
 def close_all_sign_ins(user_id: int, *, session: Session) -> None:
-    """Delete all sign-ins of a user."""
+    """Delete all sign-ins of a user, which signs out all browsers."""
     session.execute(delete(SignIn).where(SignIn.user_id == user_id))

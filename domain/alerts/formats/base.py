@@ -11,16 +11,16 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from domain.alerts.formats.snippets import Snippet, build_general_snippets
-from domain.alerts.reading.body import parse_json, require_object
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
-from domain.alerts.reading.times import format_utc_time
+from domain.alerts.parsing.incoming_alert import IncomingAlert, ParsedBody, UnreadableBodyError
+from domain.alerts.parsing.json_body import parse_json, require_object
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.parsing.times import format_utc_time
 from domain.alerts.tools.base import MonitoringTool
 
 #: Prefix of warnings and errors about bodies that have the format of another integration type.
 WRONG_FORMAT_PREFIX = "This looks like"
-#: Accepted time formats, which end descriptions of fields in request bodies.
-TIME_NOTATIONS = "in RFC 3339 or RFC 2822 format, or as seconds or milliseconds since 1970."
+#: Accepted time formats, appended to descriptions of fields in request bodies.
+TIME_NOTATIONS = "in RFC 3339 or RFC 2822 format, or as Unix time in seconds or milliseconds."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,12 @@ class ParserSettings:
 
     #: Maximum depth of nested arrays and objects.
     nesting_limit: int
-    #: Value of the feature flag generic_alert_fingerprinting.
+    #: Value of the `generic_alert_fingerprinting` feature flag.
     automatic_fingerprint: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiUrl:
+class ApiUrlSetting:
     """Help text and rules for the API URL of an integration."""
 
     help: str
@@ -52,7 +52,7 @@ class Guide(NamedTuple):
 
 
 class GroupingRule(NamedTuple):
-    """A computed fingerprint, with a sentence that explains it and the fields that were used."""
+    """The fingerprint that a rule computes, with an explanation and the fields that were used."""
 
     fingerprint: bytes | None
     sentence: str
@@ -60,7 +60,10 @@ class GroupingRule(NamedTuple):
 
 
 class IntegrationType:
-    """A type of integration. `domain/alerts/formats/registry.py` lists all types."""
+    """Base class of all integration types.
+
+    `domain/alerts/formats/registry.py` lists the types.
+    """
 
     #: Name in the database, the API and commands, with at most 16 characters.
     name: ClassVar[str]
@@ -69,7 +72,7 @@ class IntegrationType:
     #: Sentence that describes the accepted input and begins with the name of the type.
     help: ClassVar[str]
     #: API URL of the type's integrations, or None if they have none.
-    api_url: ClassVar[ApiUrl | None] = None
+    api_url: ClassVar[ApiUrlSetting | None] = None
     #: True if the type receives alerts. If so, its integrations have a URL, keys and deliveries.
     receives: ClassVar[bool] = False
     #: True if an active integration of the type excludes all other active integrations.
@@ -90,7 +93,7 @@ class OnCallToolLink(IntegrationType):
 
 
 class AlertFormat(IntegrationType, ABC):
-    """A format of incoming alerts."""
+    """A format of incoming alerts, with methods that parse and explain request bodies."""
 
     receives = True
     #: Accepted media types of requests. Types with the suffix of an accepted type, such as
@@ -142,7 +145,7 @@ class AlertFormat(IntegrationType, ABC):
         return parse_json(body, nesting_limit=reading.nesting_limit)
 
     def decode_stored_body(self, body: bytes | None, *, reading: ParserSettings) -> object:
-        """Return the value of a stored body, or None if it was deleted or cannot be decoded."""
+        """Decode a stored body, or return None if the body was deleted or cannot be decoded."""
         with suppress(UnreadableBodyError):
             return self.decode(body or b"", reading=reading)
         return None
@@ -159,7 +162,7 @@ class AlertFormat(IntegrationType, ABC):
         """Parse the alerts in a body.
 
         Formats that do not support custom mappings use only the severity words of `mapping`. Raise
-        an error of `domain/alerts/reading/incoming.py` if the body contains no valid alert.
+        an error from `domain/alerts/parsing/incoming_alert.py` if the body contains no valid alert.
         """
 
     @abstractmethod
@@ -171,7 +174,10 @@ class AlertFormat(IntegrationType, ABC):
         return orjson.dumps(self.example(format_utc_time(now)), option=orjson.OPT_INDENT_2).decode()
 
     def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
-        """Return a decoded body changed to resolve its alert, or None if that is impossible."""
+        """Return a copy of a decoded body that resolves the body's alerts.
+
+        Return None if no such copy can be built.
+        """
         del self, value, mapping, now
         return None
 
@@ -183,15 +189,17 @@ class AlertFormat(IntegrationType, ABC):
         return build_general_snippets(url, key, body)
 
     def list_body_items(self, value: object) -> Sequence[object]:
-        """Return the items of a body, in order. Each item becomes an alert, or several."""
+        """Return the items of a body, in order. Each item becomes one or more alerts."""
         return value if isinstance(value, list) else (value,)
 
-    def list_parts(self, value: object, mapping: FieldMapping) -> Iterable[tuple[int, object]]:
+    def list_alert_parts(
+        self, value: object, mapping: FieldMapping
+    ) -> Iterable[tuple[int, object]]:
         """Return the parts of a body that become alerts, with their indexes."""
         del mapping
         return enumerate(self.list_body_items(value))
 
-    def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
+    def build_sample_body(self, sample: Mapping[str, object]) -> object:
         """Return a complete body for a sample, which may be a body or one of its items."""
         return sample
 
@@ -208,12 +216,15 @@ class AlertFormat(IntegrationType, ABC):
         return only
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the objects that contain the labels of an item; later objects take precedence."""
+        """Return the objects that contain the labels of an item.
+
+        Later objects take precedence.
+        """
         items = self.list_body_items(value)
         return (items[item_index],) if item_index < len(items) else ()
 
     def describe_parsing(self, mapping: FieldMapping) -> str:
-        """Return a phrase that describes how a payload was read.
+        """Return a phrase that describes how a payload was parsed.
 
         Web pages show the phrase after the name of the integration.
         """
@@ -229,5 +240,5 @@ class AlertFormat(IntegrationType, ABC):
         yield GroupingRule(item.fingerprint, sentence, {})
 
     def describe_misdirected_deliveries(self) -> str:
-        """Return a sentence about misdirected deliveries that names the correct type."""
+        """Return advice about deliveries that have the format of another integration type."""
         return "See the warnings of these deliveries"

@@ -1,12 +1,13 @@
-"""Parser for generic JSON payloads. An object is one alert; an array contains several alerts.
+"""Parser for generic JSON payloads.
 
-Every field is optional, and unknown fields are allowed. Each field is read from the key with the
-same name, unless the integration maps the field to other keys.
+An object is one alert, and an array contains several alerts. Every field is optional, and unknown
+fields are allowed. Each field is read from the key with the same name, unless the integration maps
+the field to other keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -21,9 +22,8 @@ from domain.alerts.formats.base import (
     ParserSettings,
 )
 from domain.alerts.formats.snippets import Snippet, build_http_snippets
-from domain.alerts.reading import fingerprint, pagerduty
-from domain.alerts.reading.body import require_object
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing import fingerprint, pagerduty
+from domain.alerts.parsing.incoming_alert import (
     DEFAULT_TITLE,
     AlertState,
     IncomingAlert,
@@ -31,17 +31,26 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     RejectedAlertItem,
 )
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
-from domain.alerts.reading.paths import set_value
-from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, parse_severity
-from domain.alerts.reading.text import (
+from domain.alerts.parsing.json_body import require_object
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
+from domain.alerts.parsing.mapping_rules import normalize_word
+from domain.alerts.parsing.payload_paths import find_value, set_value
+from domain.alerts.parsing.severity import (
+    GENERIC_SEVERITY_WORDS,
+    ParsedSeverity,
+    parse_cvss_score,
+    parse_severity,
+)
+from domain.alerts.parsing.text_conversion import (
     UNLIMITED_LENGTH,
     convert_to_limited_lines,
     convert_to_short_text,
+    find_first_text,
     format_excerpt,
     is_blank,
+    split_title,
 )
-from domain.alerts.reading.times import (
+from domain.alerts.parsing.times import (
     AlertEnd,
     format_utc_time,
     order_start_and_end,
@@ -67,6 +76,8 @@ _PROMETHEUS_WARNING = (
 #: Alternative key for the environment, which some senders use.
 _ALTERNATIVE_ENVIRONMENT_KEY = "gitlab_environment_name"
 
+#: Maximum age of a mapped start that can show that a report arrived late.
+_MAX_START_AGE = timedelta(days=30)
 #: Maximum number of alerts that a mapping reads from one object.
 _MAX_PARTS = 1_000
 _TOO_MANY_PARTS = f"an array within an object can contain at most {_MAX_PARTS:,} alerts"
@@ -83,7 +94,7 @@ def _identify_alert(
     if not is_blank(given):
         if fingerprint.is_usable_fingerprint(given):
             made_of = f"the {name} field{'s' * (AlertField.FINGERPRINT in mapping.rules.joins)}"
-            return fingerprint.compute_fingerprint_of_value(given), made_of, None
+            return fingerprint.compute_sender_fingerprint(given), made_of, None
         warning = (
             f"{name} is not a string, number or array: {format_excerpt(given)}, so it is ignored."
         )
@@ -97,6 +108,18 @@ def _identify_alert(
     )
 
 
+def _parse_severity(
+    body: Mapping[str, object], value: object, mapping: FieldMapping
+) -> ParsedSeverity:
+    """Return the severity for a word, or for a CVSS score under a key such as `cvssScore`."""
+    words = mapping.rules.severity_words
+    paths = mapping.paths.get(AlertField.SEVERITY, ())
+    used = next((path for path in paths if not is_blank(find_value(body, path))), ("",))
+    if "cvss" in str(used[-1]).casefold() and normalize_word(value) not in words:
+        return parse_cvss_score(value) or parse_severity(value, GENERIC_SEVERITY_WORDS, words)
+    return parse_severity(value, GENERIC_SEVERITY_WORDS, words)
+
+
 def _parse_alert(
     body: Mapping[str, object],
     index: int,
@@ -106,20 +129,21 @@ def _parse_alert(
     automatic_fingerprint: bool,
 ) -> IncomingAlert:
     fields, sources = mapping.read_fields(body), mapping.sources
-    severity = parse_severity(
-        fields.get(AlertField.SEVERITY), GENERIC_SEVERITY_WORDS, mapping.rules.severity_words
-    )
+    severity = _parse_severity(body, fields.get(AlertField.SEVERITY), mapping)
     start = parse_start_time(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
     end = parse_end_time(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
     if mapping.rules.resolved_when:  # The rules determine whether the alert is resolved.
-        is_over = mapping.rules.is_over(body)
+        is_over = mapping.rules.resolves_alert(body)
         end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
     started_at = start.time
     if end.time is not None:
         started_at, end = order_start_and_end(start, end)
-    title = convert_to_short_text(fields.get(AlertField.TITLE), 200)
+    title, more = fields.get(AlertField.TITLE), None
+    if isinstance(title, str) and "\n" in title:
+        title, more = split_title(title)
+    title = convert_to_short_text(title, 200)
     identity, made_of, warning = _identify_alert(
         *(body, fields.get(AlertField.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
@@ -127,14 +151,18 @@ def _parse_alert(
     environment = convert_to_short_text(fields.get(AlertField.ENVIRONMENT), 255)
     if environment is None and AlertField.ENVIRONMENT not in mapping.paths:
         environment = convert_to_short_text(fields.get(_ALTERNATIVE_ENVIRONMENT_KEY), 255)
+    # A mapped start may be another time, such as the creation of a resource, and a start without an
+    # offset may be hours too early. Otherwise, each new alert with such a start would seem to be a
+    # late copy of the previous alert.
+    is_old = AlertField.START_TIME in mapping.paths and now - start.time > _MAX_START_AGE
     left_out = {
         "title": title is None,
         "severity": is_blank(fields.get(AlertField.SEVERITY)),
-        "started_at": not start.is_given,
+        "started_at": is_old or not start.is_certain,
     }
     return IncomingAlert(
         title=title or DEFAULT_TITLE,
-        description=convert_to_short_text(fields.get(AlertField.DESCRIPTION), 1000),
+        description=find_first_text((fields.get(AlertField.DESCRIPTION), more), 1000),
         severity=severity.severity,
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
@@ -150,18 +178,21 @@ def _parse_alert(
         query=None,
         markdown=None,
         y_label=None,
-        generator_url=None,
+        generator_url=convert_to_short_text(fields.get(AlertField.SOURCE_URL), UNLIMITED_LENGTH),
         parse_warnings=tuple(filter(None, (start.warning, end.warning, warning, severity.warning))),
         item_index=index,
         left_out=frozenset(name for name, is_so in left_out.items() if is_so),
     )
 
 
-def _list_parts(items: Sequence[object], mapping: FieldMapping) -> Iterator[tuple[int, object]]:
+def _list_alert_parts(
+    items: Sequence[object], mapping: FieldMapping
+) -> Iterator[tuple[int, object]]:
     """Yield the parts that become alerts, with their indexes.
 
     The first part of an item has the index of the item. Each further part has the index of the
-    previous one plus the number of items, so that the index modulo this number is the item's index.
+    previous part plus the number of items. The index of a part modulo the number of items is
+    therefore the index of its item.
     """
     for index, item in enumerate(items):
         parts = mapping.split_payload(item) if mapping.item_arrays else (item,)
@@ -177,18 +208,21 @@ def parse_items(
 ) -> ParsedBody:
     """Parse one alert for each object in an array, or several if the mapping splits the object.
 
-    Other items are rejected individually. A valid end time resolves the alert, even if the time is
-    in the future. If the sender's fingerprint is missing or unusable, the fingerprint is computed
-    from the payload, or is None if `automatic_fingerprint` is False. Items that match a drop rule
-    of the mapping do not become alerts. Raise NoValidItemError if the array contains no object.
+    Items that are not objects are rejected individually. Items that match a drop rule of the
+    mapping do not become alerts. A valid end time resolves the alert, even if the time is in the
+    future.
+
+    If the sender's fingerprint is missing or unusable, the fingerprint is computed from the
+    payload. It is None if `automatic_fingerprint` is False. Raise NoValidItemError if the array
+    contains no object.
     """
     alerts, refused, dropped = [], [], 0
-    for index, item in _list_parts(items, mapping):
+    for index, item in _list_alert_parts(items, mapping):
         if index >= len(items) * _MAX_PARTS:
             refused.append(RejectedAlertItem(item_index=index, reason=_TOO_MANY_PARTS))
         elif not isinstance(item, dict):
             refused.append(RejectedAlertItem(item_index=index, reason="it is not an object"))
-        elif mapping.rules.dropped_when and mapping.rules.is_dropped(item):
+        elif mapping.rules.dropped_when and mapping.rules.drops_payload(item):
             dropped += 1
         else:
             alert = _parse_alert(
@@ -208,7 +242,7 @@ def parse_items(
 
 
 class GenericAlert(BaseModel):
-    """An alert. All fields are optional; additional fields are stored and shown."""
+    """A generic alert. All fields are optional, and additional fields are stored and shown."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -218,7 +252,7 @@ class GenericAlert(BaseModel):
     description: str = ""
     start_time: str | int | float = Field(default="", description=f"Start time, {TIME_NOTATIONS}")
     end_time: str | int | float = Field(
-        default="", description=f"End time, which resolves the alert, {TIME_NOTATIONS}"
+        default="", description=f"End time, {TIME_NOTATIONS} An alert with an end time is resolved."
     )
     service: str = ""
     monitoring_tool: str = ""
@@ -234,6 +268,7 @@ class GenericAlert(BaseModel):
     )
     platform_environment_name: str = ""
     runbook: str = ""
+    source_url: str = Field(default="", description="URL of the alert in the monitoring tool.")
 
 
 def _is_prometheus_item(item: object) -> bool:
@@ -298,16 +333,18 @@ class HttpEndpoint(AlertFormat):
             return _add_warning(parsed, _WEBHOOK_WARNING)
         return parsed
 
-    def list_parts(self, value: object, mapping: FieldMapping) -> Iterable[tuple[int, object]]:
-        """Return the objects in a body, split by the mapping."""
-        return _list_parts(self.list_body_items(value), mapping)
+    def list_alert_parts(
+        self, value: object, mapping: FieldMapping
+    ) -> Iterable[tuple[int, object]]:
+        """Return the parts of a body that become alerts, as split by the mapping."""
+        return _list_alert_parts(self.list_body_items(value), mapping)
 
     def reduce_body_to_item(
         self, value: object, item_index: int, mapping: FieldMapping = NO_FIELD_MAPPING
     ) -> Mapping[str, object]:
-        """Return an object, with only one of the items of the array that contains its alerts."""
+        """Return the part with this index, or the whole item that the index refers to."""
         items = self.list_body_items(value)
-        part = dict(self.list_parts(value, mapping)).get(item_index)
+        part = dict(self.list_alert_parts(value, mapping)).get(item_index)
         if isinstance(part, dict):
             return part
         return super().reduce_body_to_item(value, item_index % max(len(items), 1))
@@ -331,7 +368,7 @@ class HttpEndpoint(AlertFormat):
             key = pagerduty.get_dedup_key(part)
             sentence = "Events with the same dedup_key are grouped into one alert."
             yield GroupingRule(
-                fingerprint.compute_fingerprint_of_value(key), sentence, {"dedup_key": key}
+                fingerprint.compute_sender_fingerprint(key), sentence, {"dedup_key": key}
             )
         given = mapping.read_fields(part).get(AlertField.FINGERPRINT)
         name = mapping.sources[AlertField.FINGERPRINT]
@@ -340,7 +377,7 @@ class HttpEndpoint(AlertFormat):
             names = mapping.list_sources(AlertField.FINGERPRINT)
             parts = given if len(names) > 1 and isinstance(given, list) else [given]
             fields = dict(zip(names, parts, strict=True))
-            yield GroupingRule(fingerprint.compute_fingerprint_of_value(given), sentence, fields)
+            yield GroupingRule(fingerprint.compute_sender_fingerprint(given), sentence, fields)
         stable = mapping.extract_stable_part(part)
         sentence = (
             f"Reports that differ only in {mapping.volatile_sources} are grouped into one alert."
@@ -348,7 +385,7 @@ class HttpEndpoint(AlertFormat):
         yield GroupingRule(fingerprint.compute_fingerprint("payload", stable), sentence, stable)
 
     def describe_misdirected_deliveries(self) -> str:
-        """Return a sentence about misdirected webhooks that names the correct type."""
+        """Return advice that names the correct integration type for misdirected webhooks."""
         return (
             "Send webhooks from Prometheus Alertmanager or Grafana to an integration of the type "
             "“Prometheus Alertmanager”, which opens an alert for each alert in the webhook"
@@ -370,14 +407,18 @@ class HttpEndpoint(AlertFormat):
         }
 
     def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
-        """Return an object whose alert is resolved by a rule or an end time, or None."""
+        """Return a copy of the body that resolves the body's alert.
+
+        The copy contains a value that matches a rule of the mapping, or an end time. Return None if
+        no such copy can be built.
+        """
         if not isinstance(value, dict):
             return None
         if not mapping.reads_fields and pagerduty.is_pagerduty_event(value):
             return {**value, "event_action": "resolve"}
         for rule in mapping.rules.resolved_when:
-            changed = rule.fulfill(value)
-            if mapping.rules.is_over(changed) and not mapping.rules.is_dropped(changed):
+            changed = rule.build_matching_payload(value)
+            if mapping.rules.resolves_alert(changed) and not mapping.rules.drops_payload(changed):
                 return changed
         end = mapping.paths.get(AlertField.END_TIME)
         if mapping.rules.resolved_when or (mapping.reads_fields and not end):

@@ -1,7 +1,7 @@
 """Parser for Prometheus Alertmanager's webhook format, which Grafana and other tools also use.
 
-In addition to the specified attributes, the parser reads the service from the label service, and
-hosts from the labels instance and host. The annotation runbook_url is a fallback for runbook.
+The parser also reads the service from the `service` label, and hosts from the `instance` and `host`
+labels. The `runbook_url` annotation is a fallback for `runbook`.
 """
 
 import re
@@ -18,15 +18,14 @@ from domain.alerts.formats.base import (
     TIME_NOTATIONS,
     WRONG_FORMAT_PREFIX,
     AlertFormat,
-    ApiUrl,
+    ApiUrlSetting,
     GroupingRule,
     Guide,
     ParserSettings,
 )
 from domain.alerts.formats.snippets import Snippet, build_prometheus_snippets
-from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import require_object
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing import fingerprint
+from domain.alerts.parsing.incoming_alert import (
     AlertState,
     IncomingAlert,
     MissingAttributesError,
@@ -34,10 +33,11 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     RejectedAlertItem,
 )
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
-from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
-from domain.alerts.reading.severity import METRICS_SEVERITY_WORDS, parse_severity
-from domain.alerts.reading.text import (
+from domain.alerts.parsing.json_body import require_object
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.parsing.mapping_rules import NO_RULES, MappingRules
+from domain.alerts.parsing.severity import METRICS_SEVERITY_WORDS, parse_severity
+from domain.alerts.parsing.text_conversion import (
     UNLIMITED_LENGTH,
     convert_to_limited_lines,
     convert_to_short_text,
@@ -45,7 +45,7 @@ from domain.alerts.reading.text import (
     is_blank,
     replace_unstorable_characters,
 )
-from domain.alerts.reading.times import (
+from domain.alerts.parsing.times import (
     AlertEnd,
     AlertStart,
     format_utc_time,
@@ -92,7 +92,7 @@ _SOURCE_LABELS = "its labels"
 _SOURCE_TITLE = "its title"
 
 
-#: Alert names that Grafana uses for all rules with missing data or errors. The label rulename
+#: Alert names that Grafana uses for all rules with missing data or errors. The `rulename` label
 #: contains the rule's own name.
 _GRAFANA_STATE_NAMES = ("DatasourceNoData", "DatasourceError")
 
@@ -102,10 +102,10 @@ class _PostedAlert(dict[str, object]):
 
 
 class _InvalidItemError(Exception):
-    """The item is not a valid alert. The message states the reason."""
+    """Error for an item that is not a valid alert. The message states the reason."""
 
 
-def _parse_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
+def _get_optional_object(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
     names = item.get(attribute)
     if names is None:
         return {}
@@ -128,9 +128,10 @@ def _parse_title(labels: Mapping[str, object], annotations: Mapping[str, object]
 
 
 def _parse_item_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
-    """Return the end of an item: `endsAt` if it is in the past, or `now` if the status is resolved.
+    """Return the end time of an item, or no end time if the alert is firing.
 
-    Alertmanager sets `endsAt` in the future for firing alerts. The status of the group is ignored.
+    The end time is `endsAt` if it is in the past, or `now` if the status is resolved. Alertmanager
+    sets `endsAt` in the future for firing alerts. The status of the group is ignored.
     """
     end = parse_end_time(item.get("endsAt"), name="endsAt")
     if end.time is not None and end.time <= now:
@@ -145,7 +146,7 @@ def _identify_alert(
 ) -> tuple[bytes, str]:
     given = item.get("fingerprint")
     if fingerprint.is_usable_fingerprint(given) and not isinstance(given, list):
-        return fingerprint.compute_fingerprint_of_value(given), _SOURCE_ITEM
+        return fingerprint.compute_sender_fingerprint(given), _SOURCE_ITEM
     if labels:
         return fingerprint.compute_fingerprint("labels", labels), _SOURCE_LABELS
     return fingerprint.compute_fingerprint("title", title), _SOURCE_TITLE
@@ -186,7 +187,10 @@ def _parse_item(
 ) -> IncomingAlert:
     if not isinstance(item, dict):
         raise _InvalidItemError("it is not an object")
-    labels, annotations = _parse_names(item, "labels"), _parse_names(item, "annotations")
+    labels, annotations = (
+        _get_optional_object(item, "labels"),
+        _get_optional_object(item, "annotations"),
+    )
     title = _parse_title(labels, annotations)
     if is_blank(item.get("startsAt")) and not may_lack_start:
         raise _InvalidItemError("startsAt is missing")
@@ -225,7 +229,7 @@ def _parse_item(
 
 
 def _find_omitted_fields(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]:
-    names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
+    names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_certain}
     return frozenset(name for name, is_left_out in names.items() if is_left_out)
 
 
@@ -247,7 +251,7 @@ def _count_omitted_alerts(body: Mapping[str, object]) -> int:
     return 0
 
 
-def _warn_of_omitted_alerts(count: int) -> tuple[str, ...]:
+def _build_omission_warnings(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     alerts = "1 alert" if count == 1 else f"{count:,} alerts"
@@ -299,7 +303,7 @@ def parse_webhook_items(
         alerts=tuple(alerts),
         refused=tuple(refused),
         truncated_alerts=left_out,
-        parse_warnings=_warn_of_omitted_alerts(left_out),
+        parse_warnings=_build_omission_warnings(left_out),
     )
 
 
@@ -357,7 +361,7 @@ class Prometheus(AlertFormat):
         "Prometheus Alertmanager accepts webhooks from Alertmanager and Grafana, and alerts from "
         "Prometheus."
     )
-    api_url = ApiUrl(
+    api_url = ApiUrlSetting(
         help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
         default=PLACEHOLDER_API_URL,
     )
@@ -400,13 +404,13 @@ class Prometheus(AlertFormat):
             raise MissingAttributesError(error.names, hint=_SINGLE_ALERT_HINT) from error
 
     def list_body_items(self, value: object) -> Sequence[object]:
-        """Return the items of a webhook or an array."""
+        """Return the alerts in a body, which is a webhook or an array of alerts."""
         if isinstance(value, list):
             return value
         items = value.get("alerts") if isinstance(value, dict) else None
         return items if isinstance(items, list) else ()
 
-    def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
+    def build_sample_body(self, sample: Mapping[str, object]) -> object:
         """Return a webhook unchanged, or a single alert wrapped in an array."""
         return sample if _WEBHOOK_KEYS & sample.keys() else [sample]
 
@@ -439,7 +443,7 @@ class Prometheus(AlertFormat):
         return (common, *own)
 
     def describe_parsing(self, mapping: FieldMapping) -> str:
-        """Return a phrase that describes how the payload was read."""
+        """Return a phrase that describes how the payload was parsed."""
         del mapping
         return "as an Alertmanager webhook"
 
@@ -452,7 +456,7 @@ class Prometheus(AlertFormat):
         labels = labels if isinstance(labels, dict) else {}
         if fingerprint.is_usable_fingerprint(given):
             yield GroupingRule(
-                fingerprint.compute_fingerprint_of_value(given),
+                fingerprint.compute_sender_fingerprint(given),
                 "Reports with the same fingerprint from the sender are grouped into one alert.",
                 {"fingerprint": given, "labels": labels},
             )
@@ -468,7 +472,7 @@ class Prometheus(AlertFormat):
         )
 
     def describe_misdirected_deliveries(self) -> str:
-        """Return a sentence about misdirected alerts that names the correct type."""
+        """Return advice that names the correct integration type for misdirected alerts."""
         return "Send single alerts to an integration of the type “HTTP Endpoint”"
 
     def example(self, started: str) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Registry of all integration types."""
 
 from domain.alerts.formats.base import AlertFormat, IntegrationType, OnCallToolLink
-from domain.alerts.formats.external import EXTERNAL
+from domain.alerts.formats.external_on_call_tool import EXTERNAL
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 
@@ -20,10 +20,16 @@ _TYPES_BY_NAME = {each.name: each for each in INTEGRATION_TYPES}
 
 
 def get_format(name: str) -> AlertFormat:
-    """Return the format with this stored name."""
+    """Return the alert format with the given name in the database.
+
+    Raise KeyError if no format has this name.
+    """
     return FORMATS_BY_NAME[name]
 
 
 def get_integration_type(name: str) -> IntegrationType:
-    """Return the integration type with this stored name."""
+    """Return the integration type with the given name in the database.
+
+    Raise KeyError if no type has this name.
+    """
     return _TYPES_BY_NAME[name]

@@ -1,6 +1,6 @@
 """Configuration snippets for senders, with the URL and the key filled in.
 
-The texts are declared in `snippets.toml`, with placeholders such as `@URL@`.
+The snippets are declared in `snippets.toml`, with placeholders such as `@URL@`.
 """
 
 import re
@@ -17,7 +17,10 @@ _DECLARATIONS = Path(__file__).with_name("snippets.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class Snippet:
-    """A text to paste. Its title names the program and, after a colon, where to paste the text."""
+    """A configuration snippet to copy.
+
+    The title consists of the program's name and, after a colon, the place to paste the snippet.
+    """
 
     title: str
     language: str
@@ -30,7 +33,7 @@ class Snippet:
 
 
 def fill_snippets(declarations: Path, group: str, **values: str) -> tuple[Snippet, ...]:
-    """Return the snippets of a group in a TOML file, with values for `@NAME@` placeholders."""
+    """Return the snippets of a group in a TOML file, with the `@NAME@` placeholders replaced."""
     return tuple(
         Snippet(
             title=each["title"],

@@ -1,4 +1,4 @@
-"""Queries for the last acknowledgement of each alert: its user, and the severity at that time."""
+"""Queries for the user and the severity of each alert's last acknowledgement."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NoteKind
-from domain.core.database.rows import fetch_rows_by_key
+from domain.alerts.handling.activity import ActivityEntryKind
+from domain.core.database.bulk_statements import fetch_rows_by_key
 from models import Alert, AlertNote
 
 _ACKNOWLEDGED = "acknowledged"
@@ -31,8 +31,8 @@ def find_last_acknowledgements(
 ) -> Mapping[int, Acknowledgement]:
     """Return the last acknowledgement of each acknowledged alert.
 
-    Activity entries are in the order of the changes to the alert's row. Therefore, the first
-    severity change after the acknowledgement contains the severity that the user saw.
+    Activity entries are in the order of the changes to the alert's row. Therefore, the severity
+    that the user saw is the old value of the first severity change after the acknowledgement.
     """
     answers = fetch_rows_by_key(
         _LAST_ACKNOWLEDGEMENTS, AlertNote.alert_id, alert_ids, session=session
@@ -58,8 +58,8 @@ _LAST_ACKNOWLEDGEMENTS = (
     select(AlertNote.alert_id, AlertNote.user_id, func.max(AlertNote.id).label("id"))
     .where(
         or_(
-            (AlertNote.kind == NoteKind.STATUS.value) & (AlertNote.text == _ACKNOWLEDGED),
-            (AlertNote.kind == NoteKind.HANDLING.value)
+            (AlertNote.kind == ActivityEntryKind.STATUS.value) & (AlertNote.text == _ACKNOWLEDGED),
+            (AlertNote.kind == ActivityEntryKind.HANDLING.value)
             & or_(
                 AlertNote.text.startswith(RENEWED_PREFIX), AlertNote.text.startswith(SNOOZED_PREFIX)
             ),

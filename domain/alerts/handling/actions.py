@@ -6,7 +6,7 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.activity import (
-    NoteKind,
+    ActivityEntryKind,
     add_activity_entry,
     build_activity_view,
     list_activity,
@@ -28,7 +28,7 @@ from domain.alerts.handling.types import (
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import NO_ASSIGNEE
 from domain.alerts.listing.types import Alert, AlertQuery, build_alert_resource, parse_alert_slice
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
@@ -40,7 +40,7 @@ MAX_NOTE_LENGTH = 10_000
 
 @read_action("alerts.index")
 def list_alerts(work: UnitOfWork, project: ProjectView, query: AlertQuery) -> ListPage[Alert]:
-    """List the alerts of a project, with filters and sort orders."""
+    """List the alerts of a project, optionally filtered and sorted."""
     wanted, part = query.build_filter(project.id), parse_alert_slice(query)
     page = queries.list_alerts(wanted, part, session=work.session)
     return ListPage.from_keyset_page(
@@ -63,7 +63,8 @@ def change_alert(
 ) -> AlertDetail:
     """Change the status or the assignee of an alert.
 
-    Raise InvalidError, ConflictError or NotFoundError.
+    Raise InvalidError if a value is not valid, ConflictError if another unresolved alert has the
+    same fingerprint, and NotFoundError if there is no such alert.
     """
     assignee, by = _resolve_assignee(work, change), work.actor.source.actor
     if change.status is not None:
@@ -99,7 +100,7 @@ def list_alert_notes(
 ) -> ListPage[AlertNote]:
     """List the notes that users added to an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_notes(alert_id, query.requested_part, session=work.session)
+    page = list_notes(alert_id, query.requested_range, session=work.session)
     return ListPage.from_keyset_page(page, AlertNote.model_validate)
 
 
@@ -107,7 +108,8 @@ def list_alert_notes(
 def create_note(work: UnitOfWork, project: ProjectView, iid: int, new: AlertNoteBody) -> AlertNote:
     """Add a note to an alert.
 
-    Raise InvalidError or NotFoundError.
+    Raise InvalidError if the note is empty or too long, and NotFoundError if there is no such
+    alert.
     """
     text = replace_unstorable_characters(new.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
@@ -119,7 +121,7 @@ def create_note(work: UnitOfWork, project: ProjectView, iid: int, new: AlertNote
         raise InvalidError(message, field="body")
     alert_id, by = get_alert_id(project.id, iid, session=work.session), work.actor.source.actor
     row = add_activity_entry(
-        alert_id, NoteKind.NOTE, text, by=by, session=work.session, now=work.now
+        alert_id, ActivityEntryKind.NOTE, text, by=by, session=work.session, now=work.now
     )
     work.session.flush()  # The flush assigns the ID.
     return AlertNote.model_validate(build_activity_view(row))
@@ -131,7 +133,7 @@ def list_alert_activity(
 ) -> ListPage[AlertActivity]:
     """List the activity of an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_activity(alert_id, query.requested_part, session=work.session)
+    page = list_activity(alert_id, query.requested_range, session=work.session)
     return ListPage.from_keyset_page(page, AlertActivity.model_validate)
 
 
@@ -149,7 +151,7 @@ def list_alert_occurrences(
 def _resolve_assignee(work: UnitOfWork, change: AlertBody) -> str | None:
     """Return the new assignee's username, NO_ASSIGNEE to unassign, or None to make no change."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
-        raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
+        raise InvalidError("`assignee` and `assignee_id` are mutually exclusive.", field="assignee")
     if "assignee_id" in change.model_fields_set:
         if not change.assignee_id:
             return NO_ASSIGNEE

@@ -17,8 +17,8 @@ from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.alerts.storing.reported_fields import RECORDED_COLUMNS
 from domain.audit.events import EventActor
+from domain.core.database.bulk_statements import build_bulk_insert
 from domain.core.database.pagination import KeysetPage, KeysetRange
-from domain.core.database.rows import insert_rows
 from domain.core.types.base import get_column_values
 from models import Alert, AlertNote
 
@@ -29,8 +29,8 @@ MAX_COUNTED_EARLIER_ALERTS = 20
 _MAX_NOTE_EXCERPT_LENGTH = 200
 
 
-class NoteKind(StrEnum):
-    """The kind of an activity entry."""
+class ActivityEntryKind(StrEnum):
+    """The kinds of entries in an alert's activity, such as notes and status changes."""
 
     #: Text that a user wrote.
     NOTE = "note"
@@ -65,7 +65,7 @@ class ActivityView:
     """An entry in an alert's activity."""
 
     id: int
-    kind: NoteKind
+    kind: ActivityEntryKind
     #: ID of the user, or None for changes made by a report and for deleted accounts.
     user_id: int | None
     user_name: str
@@ -78,18 +78,18 @@ class ActivityView:
     @property
     def author(self) -> Mapping[str, object] | None:
         """ID and name of the author, or None for a report or the command line."""
-        has_author = self.kind is not NoteKind.CHANGE and self.user_name
+        has_author = self.kind is not ActivityEntryKind.CHANGE and self.user_name
         return {"id": self.user_id, "username": self.user_name} if has_author else None
 
     @property
-    def is_by_itself(self) -> bool:
+    def is_automatic(self) -> bool:
         """True if the service itself performed the action."""
         return bool(self.via and self.via.startswith(AUTOMATIC_VIA))
 
 
 def add_activity_entry(
     alert_id: int,
-    kind: NoteKind,
+    kind: ActivityEntryKind,
     text: str,
     *,
     by: EventActor | None,
@@ -115,10 +115,10 @@ def add_activity_entry(
 
 @dataclass(frozen=True, kw_only=True)
 class NewActivityEntry:
-    """An entry that the service writes, optionally about a user."""
+    """An activity entry that the service writes, optionally about a user."""
 
     alert_id: int
-    kind: NoteKind
+    kind: ActivityEntryKind
     text: str
     user_id: int | None = None
     user_name: str = ""
@@ -127,10 +127,10 @@ class NewActivityEntry:
 def add_activity_entries(
     entries: Sequence[NewActivityEntry], *, session: Session, now: datetime
 ) -> None:
-    """Add entries to the activities of several alerts in one statement."""
+    """Add activity entries for several alerts in one statement."""
     if entries:
         rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
-        session.execute(insert_rows(AlertNote), rows)
+        session.execute(build_bulk_insert(AlertNote), rows)
 
 
 def list_activity(
@@ -146,17 +146,17 @@ def list_notes(alert_id: int, part: KeysetRange, *, session: Session) -> KeysetP
     """Return a page of the notes that users wrote about an alert, newest first."""
     written = select(AlertNote).where(
         AlertNote.alert_id == alert_id,
-        AlertNote.kind == NoteKind.NOTE.value,
+        AlertNote.kind == ActivityEntryKind.NOTE.value,
         AlertNote.changes.is_(None),
     )
     return _fetch_activity_page(written, part, session=session)
 
 
-def list_activity_of_alerts(
+def list_activity_for_alerts(
     alert_ids: Collection[int],
     following: int | None,
     *,
-    kinds: Collection[NoteKind] = frozenset(NoteKind),
+    kinds: Collection[ActivityEntryKind] = frozenset(ActivityEntryKind),
     size: int,
     is_oldest_first: bool,
     session: Session,
@@ -178,10 +178,10 @@ def list_activity_of_alerts(
     return [(row.alert_id, build_activity_view(row)) for row in rows]
 
 
-def _build_kind_conditions(kinds: Collection[NoteKind]) -> Iterator[ColumnElement[bool]]:
-    if NoteKind.CHANGE not in kinds:
+def _build_kind_conditions(kinds: Collection[ActivityEntryKind]) -> Iterator[ColumnElement[bool]]:
+    if ActivityEntryKind.CHANGE not in kinds:
         yield AlertNote.changes.is_(None)
-    if len(kinds) < len(NoteKind):
+    if len(kinds) < len(ActivityEntryKind):
         yield AlertNote.kind.in_([each.value for each in kinds])
 
 
@@ -204,7 +204,9 @@ def build_activity_view(row: AlertNote) -> ActivityView:
     return ActivityView(
         **get_column_values(row, ActivityView)
         | {
-            "kind": NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
+            "kind": ActivityEntryKind(row.kind)
+            if row.changes is None
+            else ActivityEntryKind.CHANGE,
             "changes": tuple(
                 _build_field_change(name, *changes[name])
                 for name in RECORDED_COLUMNS
@@ -246,7 +248,7 @@ class EarlierAlerts:
     note: EarlierAlertNote | None
 
     @property
-    def times(self) -> str:
+    def count_phrase(self) -> str:
         """Number of earlier alerts as a phrase, such as "twice"."""
         if self.has_more:
             return f"more than {self.count} times"
@@ -287,19 +289,21 @@ def find_earlier_alerts(alert_id: int, *, session: Session) -> EarlierAlerts | N
 
 
 def _find_last_note(iids: dict[int, int], *, session: Session) -> EarlierAlertNote | None:
-    """Return the latest note on the alerts, or else the user who last resolved one of them."""
-    row = _find_latest_entry(tuple(iids), NoteKind.NOTE, session=session)
+    """Return the latest note on the alerts, or the user who last resolved one of the alerts."""
+    row = _find_latest_entry(tuple(iids), ActivityEntryKind.NOTE, session=session)
     if row is not None:
         return EarlierAlertNote(
             iid=iids[row.alert_id], user_name=row.user_name, text=_shorten_note(row.text)
         )
-    row = _find_latest_entry(tuple(iids), NoteKind.STATUS, session=session)
+    row = _find_latest_entry(tuple(iids), ActivityEntryKind.STATUS, session=session)
     if row is None or row.text != RESOLVED or not row.user_name:
         return None
     return EarlierAlertNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
 
 
-def _find_latest_entry(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:
+def _find_latest_entry(
+    ids: Sequence[int], kind: ActivityEntryKind, *, session: Session
+) -> AlertNote | None:
     # Sorting by the alert first prevents Postgres from scanning the whole table in the order of
     # IDs.
     return session.scalar(

@@ -17,17 +17,20 @@ from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.listing.queries import ALERT_LIST_QUERY, AlertListRow, build_alert_list_row
 from domain.alerts.matching.alert_labels import find_alert_labels
-from domain.alerts.reading.fingerprint import combine_with_monitor
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.fingerprint import combine_with_monitor
+from domain.alerts.parsing.incoming_alert import (
     DEFAULT_TITLE,
     IncomingAlert,
     MissingAttributesError,
     NoValidItemError,
     UnreadableBodyError,
 )
-from domain.alerts.reading.mapping import AlertField, FieldMapping, load_mapping
-from domain.alerts.reading.payload_fields import flatten_payload, format_payload
-from domain.alerts.reading.text import format_indented_json, replace_unstorable_characters
+from domain.alerts.parsing.mapping import AlertField, FieldMapping, load_mapping
+from domain.alerts.parsing.payload_fields import flatten_payload, format_payload
+from domain.alerts.parsing.text_conversion import (
+    format_indented_json,
+    replace_unstorable_characters,
+)
 from domain.core.errors import NotFoundError
 from domain.core.text_links import is_web_url
 from models import Alert, AlertReporter, Delivery, Integration
@@ -60,7 +63,7 @@ class GroupingExplanation:
     fields: FieldValues = ()
 
     @property
-    def short(self) -> str:
+    def short_sentence(self) -> str:
         """The sentence without its ending, for use within another sentence."""
         text = self.sentence.removesuffix(".").removesuffix(" are grouped into one alert")
         return text[:1].lower() + text[1:]
@@ -130,7 +133,7 @@ class ReportingIntegration:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredReport:
-    """The item of a delivery that an alert shows, both parsed and as received."""
+    """The delivery item whose data an alert shows, both parsed and as received."""
 
     item: IncomingAlert | None = None
     part: Mapping[str, object] | None = None
@@ -183,7 +186,7 @@ def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
 
 
 def get_payload(project_id: int, iid: int, *, session: Session) -> bytes:
-    """Return the body of the delivery that an alert shows, as it was received.
+    """Return the body of the delivery whose data an alert shows, as it was received.
 
     Raise NotFoundError if the alert does not exist or its payload is no longer stored.
     """
@@ -207,7 +210,10 @@ def _build_not_found_error(iid: int) -> NotFoundError:
 def get_delivery_mapping(
     alert: Alert, delivery: Delivery | None, *, session: Session
 ) -> FieldMapping:
-    """Return the mapping that the delivery was parsed with, or else the current mapping."""
+    """Return the mapping that a delivery was parsed with, or the integration's current mapping.
+
+    The current mapping is returned if no mapping is stored with the delivery.
+    """
     if delivery is not None and delivery.mapping is not None:
         return load_mapping(delivery.mapping)
     stored = (
@@ -302,7 +308,10 @@ def _describe_parsing(delivery: Delivery | None, mapping: FieldMapping) -> str:
 
 
 def _choose_stored_or_parsed(stored: str | None, read: str | None) -> str | None:
-    """Return the stored text, or the text in the payload if the alert is older than the column."""
+    """Return the stored text, or the text in the payload.
+
+    The payload is used for alerts that were stored before the column existed.
+    """
     return read if stored is None else stored or None
 
 
@@ -342,7 +351,7 @@ _UNLISTED_LABELS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class AlertLinksAndLabels:
-    """Links and labels in the stored report of an alert. Both are empty without a report."""
+    """Links and labels in the stored report of an alert. Both are empty if no report is stored."""
 
     #: Links by name. A runbook may be plain text instead of a URL.
     links: Mapping[str, str]
@@ -353,7 +362,10 @@ class AlertLinksAndLabels:
 def find_links_and_labels(
     alert: Alert, *, session: Session, reading: ParserSettings
 ) -> AlertLinksAndLabels:
-    """Return the links and labels of an alert."""
+    """Return the links and labels in an alert's stored report.
+
+    Both are empty if no report is stored.
+    """
     report = _load_report(alert, session=session, reading=reading)
     labels = _find_first_labels(alert, session=session, reading=reading)
     return AlertLinksAndLabels(links=dict(_list_links(report)), labels=labels)

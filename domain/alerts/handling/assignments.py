@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.users import UserView, get_user
-from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.activity import ActivityEntryKind, add_activity_entry
 from domain.alerts.listing.filters import NO_ASSIGNEE
 from domain.audit.events import EventActor
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.errors import InvalidError, NotFoundError
 from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
 from domain.projects.member_lists import find_effective_member, list_usernames_with_ability
@@ -85,15 +85,19 @@ def set_assignee(
         return
     if username == NO_ASSIGNEE:
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
-        add_activity_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
+        add_activity_entry(
+            alert_id, ActivityEntryKind.ASSIGNEE, "", by=by, session=session, now=now
+        )
         return
     user = get_assignable_user(project, username, by=by, session=session, today=now.date())
     session.execute(
-        insert_into(Assignment, session=session)
+        build_session_insert(Assignment, session=session)
         .values(alert_id=alert_id, user_id=user.id)
         .on_conflict_do_update(index_elements=["alert_id"], set_={"user_id": user.id})
     )
-    add_activity_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
+    add_activity_entry(
+        alert_id, ActivityEntryKind.ASSIGNEE, user.username, by=by, session=session, now=now
+    )
     assigned = [NewAssignment(user_id=user.id, alert_id=alert_id)]
     by_id, by_name = (by.id, by.name) if by else (None, "")
     store_assignment_notices(assigned, by_id=by_id, by_name=by_name, session=session, now=now)

@@ -77,7 +77,8 @@ def _build_status_report(
 def set_alert_status(work: UnitOfWork, project: ProjectView, iid: int, status: str) -> BatchView:
     """Set the status of an alert as a batch, so that the change can be undone.
 
-    Raise InvalidError, ConflictError or NotFoundError.
+    Raise InvalidError for an unknown status, ConflictError if another unresolved alert has the same
+    fingerprint, and NotFoundError if there is no such alert.
     """
     order = BatchRequest(
         status=status, by=_get_acting_user(work), project_id=project.id, list_query=""
@@ -96,7 +97,8 @@ def set_alert_status(work: UnitOfWork, project: ProjectView, iid: int, status: s
 def assign_alert(work: UnitOfWork, project: ProjectView, iid: int, username: str) -> None:
     """Assign an alert to a user, or unassign it.
 
-    Raise InvalidError or NotFoundError.
+    Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
+    such alert.
     """
     set_assignee(work, project, iid, username, by=_get_acting_user(work))
 
@@ -118,7 +120,7 @@ def undo_batch(work: UnitOfWork, batch_id: int) -> BatchView:
 
 @action("alerts.change_several")
 def _undo_in_project(work: UnitOfWork, project: ProjectView, batch_id: int) -> BatchView:
-    """Undo a batch in one project."""
+    """Start to undo a batch whose alerts all belong to one project."""
     del project  # The project is only used for the permission check.
     return start_undo(batch_id, _get_acting_user(work), session=work.session, now=work.now)
 

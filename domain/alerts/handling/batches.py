@@ -1,4 +1,4 @@
-"""Changes the status of many alerts in slices, and can undo the change.
+"""Batches that change the status of many alerts in slices, and that users can undo.
 
 A batch contains the alerts of one request: selected alerts, or all alerts that match a filter. The
 request itself processes the first slice. The worker processes the remaining slices, each in its own
@@ -26,17 +26,17 @@ from domain.alerts.handling.status import (
 )
 from domain.alerts.handling.types import MAX_ALERTS_PER_CHANGE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
-from domain.alerts.listing.queries import count_matching_alerts, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice, parse_sort_cursor
-from domain.alerts.listing.status_notes import find_last_status_notes
-from domain.alerts.listing.watched_projects import (
+from domain.alerts.listing.project_selection import (
     build_member_projects_query,
     exclude_archived_projects,
 )
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.listing.queries import count_matching_alerts, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice, parse_sort_cursor
+from domain.alerts.listing.status_history import find_last_status_changes
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.audit.events import EventActor
 from domain.core.clock import DOUBLE_SUBMISSION_WINDOW
-from domain.core.database.rows import delete_rows
+from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.base import Resource, get_column_values
 from domain.projects.views import Viewer
@@ -50,7 +50,7 @@ _UNDO_VIA = "by undoing a change"
 
 
 class BatchState(StrEnum):
-    """The progress of a batch."""
+    """The states of a batch: running, done, undoing or undone."""
 
     RUNNING = "running"
     DONE = "done"
@@ -63,7 +63,7 @@ _UNDO_STATES = (BatchState.UNDOING.value, BatchState.UNDONE.value)
 
 
 class BatchView(Resource):
-    """A batch and its results so far."""
+    """A batch of status changes, with its results so far."""
 
     id: int
     state: BatchState
@@ -84,7 +84,7 @@ class BatchView(Resource):
     can_be_undone: bool
 
     @property
-    def is_under_way(self) -> bool:
+    def is_in_progress(self) -> bool:
         """True if the batch still has slices that the worker must process."""
         return self.state.value in _ACTIVE_STATES
 
@@ -170,13 +170,16 @@ def build_changeable_projects_query(
 
 
 def finish_batch(batch: AlertBatch) -> None:
-    """Mark a batch as done or undone."""
+    """Set the state of a batch to DONE, or to UNDONE after an undo."""
     is_undone = batch.state == BatchState.UNDOING.value
     batch.state = (BatchState.UNDONE if is_undone else BatchState.DONE).value
 
 
 def prune_batches(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Delete, in slices, the batches that can no longer be undone; return their number."""
+    """Delete batches that can no longer be undone, in slices.
+
+    Return the number of deleted batches. `between` is called after each slice.
+    """
     old = select(AlertBatch.id).where(AlertBatch.created_at < now - _RETENTION_PERIOD)
     ids = session.scalars(old).all()
     key = tuple_(AlertBatchItem.batch_id, AlertBatchItem.alert_id)
@@ -185,7 +188,7 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
         of_batch = select(*columns).where(AlertBatchItem.batch_id == batch_id)
         while found := session.execute(of_batch.limit(_MAX_ITEMS_PER_DELETE)).all():
             session.execute(
-                delete_rows(AlertBatchItem).where(key.in_([tuple(row) for row in found]))
+                build_bulk_delete(AlertBatchItem).where(key.in_([tuple(row) for row in found]))
             )
             between()
         session.execute(delete(AlertBatch).where(AlertBatch.id == batch_id))
@@ -459,7 +462,7 @@ def _restore_statuses(
         .order_by(Alert.id)
         .with_for_update()
     ).all()
-    notes = find_last_status_notes([alert.id for alert in alerts], session=session)
+    notes = find_last_status_changes([alert.id for alert in alerts], session=session)
     last = {alert_id: note.id for alert_id, note in notes.items()}
     wanted = {
         alert: before[alert.id].old_status

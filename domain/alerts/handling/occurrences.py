@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
+from domain.core.database.bulk_statements import fetch_rows_by_key
 from domain.core.database.pagination import KeysetPage, parse_id
-from domain.core.database.rows import fetch_rows_by_key
 from domain.core.errors import QueryError
 from domain.core.types.base import get_column_values
 from models import Alert, Delivery, Integration, Occurrence
@@ -23,7 +23,8 @@ _AFFECTED_ALERTS = select(
 _CHANGING_ACTION_RANKS = tuple(
     each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED)
 )
-#: Maximum number of alerts that are listed for one delivery. A webhook may contain thousands.
+#: Maximum number of alerts that are listed for one delivery. A webhook may contain thousands of
+#: alerts.
 MAX_AFFECTED_ALERTS = 200
 #: ID of a delivery, and index of an item in the delivery.
 OccurrencePosition = tuple[int, int]
@@ -42,7 +43,7 @@ class AffectedAlert:
 
 
 def list_affected_alerts(delivery_id: int, *, session: Session) -> tuple[AffectedAlert, ...]:
-    """Return the alerts that a delivery opened or changed, at most MAX_AFFECTED_ALERTS."""
+    """Return up to MAX_AFFECTED_ALERTS alerts that a delivery opened or changed."""
     # The rows are sorted in Python, because Postgres without statistics would scan the whole table
     # to sort them.
     statement = _AFFECTED_ALERTS.where(Occurrence.delivery_id == delivery_id).limit(
@@ -57,7 +58,7 @@ def find_single_affected_alerts(
 ) -> Mapping[int, AffectedAlert]:
     """Return the alert that each delivery changed, by delivery ID.
 
-    The caller must pass only deliveries that opened, joined or resolved at most one alert.
+    The caller must pass only deliveries that opened, updated or resolved at most one alert.
     """
     changed = _AFFECTED_ALERTS.where(Occurrence.action.in_(_CHANGING_ACTION_RANKS))
     rows = fetch_rows_by_key(changed, Occurrence.delivery_id, delivery_ids, session=session)

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import case, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind, add_activity_entry
+from domain.alerts.handling.activity import AUTOMATIC_VIA, ActivityEntryKind, add_activity_entry
 from domain.alerts.handling.status import lock_project_alerts
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.hosts import find_reachable_since
 from models import Alert, Integration, Project
 
@@ -67,11 +67,11 @@ def _resolve_slice(
     # An alert cannot end before its start, which may be in the future.
     ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
     session.execute(
-        update_rows(Alert).where(Alert.id.in_(ids)).values(status=RESOLVED, ended_at=ended_at)
+        build_bulk_update(Alert).where(Alert.id.in_(ids)).values(status=RESOLVED, ended_at=ended_at)
     )
     for alert_id in ids:
         entry = add_activity_entry(
-            alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now
+            alert_id, ActivityEntryKind.STATUS, RESOLVED, by=None, session=session, now=now
         )
         entry.via = f"{AUTOMATIC_VIA} after {minutes:,} minutes without a report"
     session.flush()
@@ -81,14 +81,15 @@ def _resolve_slice(
 def delete_resolved_alerts(
     *, before: datetime, session: Session, between: Callable[[], None]
 ) -> int:
-    """Delete alerts that were resolved before a given time, and return their number.
+    """Delete alerts that were resolved before a given time.
 
-    `between` is called after each slice. It must commit, so that locks are held only briefly.
+    Return the number of deleted alerts. `between` is called after each slice. It must commit, so
+    that locks are held only briefly.
     """
     total = 0
     for project_id in session.scalars(select(Project.id)).all():
         while ids := _find_resolved_ids(project_id, before, session=session):
-            session.execute(delete_rows(Alert).where(Alert.id.in_(ids)))
+            session.execute(build_bulk_delete(Alert).where(Alert.id.in_(ids)))
             between()
             total += len(ids)
     return total

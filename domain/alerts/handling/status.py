@@ -12,15 +12,15 @@ from sqlalchemy import Select, case, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.activity import ActivityEntryKind, add_activity_entry
 from domain.alerts.handling.types import MAX_ALERTS_PER_CHANGE
 from domain.alerts.listing.filters import STATUSES
 from domain.audit.events import EventActor
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
-#: Reason for a conflict. The other alert may have the status ignored.
+#: Reason for a conflict. The status of the other alert may be `ignored`.
 SAME_FINGERPRINT = "Another unresolved alert has the same fingerprint."
 #: Maximum number of rows in a statement.
 _MAX_ROWS_PER_STATEMENT = 500
@@ -28,7 +28,7 @@ _MAX_ROWS_PER_STATEMENT = 500
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChange:
-    """The status that a user sets."""
+    """A new status for alerts, with the user who sets it and the source of the action."""
 
     status: str
     #: User who sets the status, or None for the command line.
@@ -56,13 +56,14 @@ class AppliedChange:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChangeResult:
-    """The result of changing the status of several alerts."""
+    """The alerts that a status change updated, left unchanged, or could not update."""
 
     #: Numbers (`iid`) of all alerts that have the requested status after the change.
     done: tuple[int, ...]
     #: Numbers of the alerts that already had the requested status.
     unchanged: tuple[int, ...]
-    #: Numbers and titles of unchanged alerts whose fingerprint another unresolved alert has.
+    #: Numbers and titles of alerts that were not changed because another unresolved alert has the
+    #: same fingerprint.
     conflicts: tuple[tuple[int, str], ...]
     #: Changes that were made, with the data that is needed to undo them.
     made: tuple[AppliedChange, ...] = ()
@@ -105,7 +106,7 @@ def change_statuses_in_bulk(
     session: Session,
     now: datetime,
 ) -> int:
-    """Change the status of alerts that have one of the statuses `among`, in bulk statements.
+    """Change the status of alerts whose current status is in `among`, in bulk statements.
 
     Return the number of changed alerts. The change must not cause conflicts between fingerprints:
     the new status is acknowledged or resolved, and `among` contains only open statuses.
@@ -120,10 +121,10 @@ def change_statuses_in_bulk(
     for begin in range(0, len(changed), _MAX_ROWS_PER_STATEMENT):
         some = changed[begin : begin + _MAX_ROWS_PER_STATEMENT]
         session.execute(
-            update_rows(Alert).where(Alert.id.in_(some)).values(status=change.status, **ends)
+            build_bulk_update(Alert).where(Alert.id.in_(some)).values(status=change.status, **ends)
         )
         for alert_id in some:
-            kind, text = NoteKind.STATUS, change.status
+            kind, text = ActivityEntryKind.STATUS, change.status
             entry = add_activity_entry(alert_id, kind, text, by=change.by, session=session, now=now)
             entry.via = change.via
     return len(changed)
@@ -148,7 +149,7 @@ def change_locked_alerts(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """Change the status of alerts that have one of the statuses `among`, skipping conflicts.
+    """Change the status of alerts whose current status is in `among`, skipping conflicts.
 
     The caller must have locked the alerts of the project.
     """
@@ -176,7 +177,8 @@ def set_statuses(
 ) -> tuple[tuple[AppliedChange, ...], frozenset[Alert]]:
     """Set the statuses of locked alerts, and return the changes and the alerts with a conflict.
 
-    Only resolved alerts can cause a conflict. All other alerts already own their fingerprint.
+    Only resolved alerts can cause a conflict, because fingerprints are unique only among unresolved
+    alerts.
     """
     before = {alert: (alert.status, alert.ended_at) for alert in wanted}
     refused = frozenset(
@@ -186,7 +188,7 @@ def set_statuses(
     )
     notes = {
         alert: add_activity_entry(
-            alert.id, NoteKind.STATUS, status, by=change.by, session=session, now=now
+            alert.id, ActivityEntryKind.STATUS, status, by=change.by, session=session, now=now
         )
         for alert, status in wanted.items()
         if alert not in refused

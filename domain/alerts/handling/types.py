@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from domain.alerts.handling.activity import NoteKind
+from domain.alerts.handling.activity import ActivityEntryKind
 from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
 from domain.alerts.storing.lifecycle import Action
 from domain.core.types.base import Body, Numbers, Resource, Text, Time
@@ -23,7 +23,7 @@ class AlertBody(Body):
         description="Username of the assignee. An empty string or null removes the assignee.",
     )
     assignee_id: RowId | None = Field(
-        default=None, description="User id of the assignee. 0 or null removes the assignee."
+        default=None, description="User ID of the assignee. 0 or null removes the assignee."
     )
 
 
@@ -115,11 +115,11 @@ class StatusReport(Resource):
 
 
 class ActivityQuery(KeysetQuery):
-    """Query for the activity of an alert, newest first."""
+    """Query parameters for a list of an alert's activity, notes or reports, newest first."""
 
 
 class AlertNoteBody(Body):
-    """A new note."""
+    """A new note on an alert."""
 
     body: Text = Field(
         default="", description="Text of the note. Markdown is stored, but not rendered."
@@ -129,7 +129,7 @@ class AlertNoteBody(Body):
 class AlertAuthor(Resource):
     """A user who changed an alert or wrote a note about it."""
 
-    id: int | None = Field(description="User id. Null if the account was deleted.")
+    id: int | None = Field(description="User ID. Null if the account was deleted.")
     username: str
 
 
@@ -159,17 +159,21 @@ class AlertActivity(Resource):
     """An entry in the activity of an alert."""
 
     id: int
-    kind: NoteKind
+    kind: ActivityEntryKind
     author: AlertAuthor | None = Field(
         description="User who performed the action. Null for reports and for commands."
     )
     text: str = Field(
-        description="Text of the note, the new status, the new assignee (empty for no assignee), "
-        "or the outcome of paging the author."
+        description=(
+            "Content of the entry: the note, the new status, the new assignee (empty for no "
+            "assignee), or the result of the page."
+        )
     )
     via: str | None = Field(
-        description="Source of the action as a phrase. Null if the author used a web page or a "
-        "token."
+        description=(
+            "Origin of the action, such as `on the command line`. Null if the author used a web "
+            "page or a token."
+        )
     )
     changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
     created_at: Time
@@ -186,5 +190,9 @@ class AlertOccurrence(Resource):
     is_test: bool
     item: int = Field(description="Position of the item in the body, starting at 1.")
     delivery_id: int
-    integration_id: int | None = Field(description="Null if the integration was deleted.")
-    integration_name: str | None = Field(description="Null if the integration was deleted.")
+    integration_id: int | None = Field(
+        description="ID of the integration. Null if the integration was deleted."
+    )
+    integration_name: str | None = Field(
+        description="Name of the integration. Null if the integration was deleted."
+    )

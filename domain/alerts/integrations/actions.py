@@ -20,6 +20,7 @@ from domain.alerts.integrations.integrations import (
     lock_integrations,
     set_integration_settings,
 )
+from domain.alerts.integrations.mapping_questions import count_open_questions
 from domain.alerts.integrations.types import (
     MAX_KEY_GRACE_PERIOD,
     Integration,
@@ -36,7 +37,7 @@ from domain.alerts.integrations.types import (
     NewIntegration,
 )
 from domain.audit.events import EventKind
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.core.randomness import generate_random_hex
@@ -53,17 +54,21 @@ def list_integration_summaries(
     work: UnitOfWork, project: ProjectView, query: IntegrationQuery
 ) -> ListPage[IntegrationSummary]:
     """List the alert integrations of a project."""
-    found = list_integrations_page(work, project, query.requested_part)
-    hidden = {} if project.can_integrate else {"url": None}
-    return ListPage.from_listed_page(
+    found = list_integrations_page(work, project, query.requested_range)
+    hidden = {} if project.can_manage_integrations else {"url": None}
+    return ListPage.from_page_result(
         found, lambda view: _build_resource(IntegrationSummary, view, **hidden)
     )
 
 
 @read_action("alert_integrations.show")
 def show_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> Integration:
-    """Show an alert integration."""
-    return _build_resource(Integration, get_integration(work, project, integration_id))
+    """Show an alert integration.
+
+    Raise NotFoundError if the project has no such integration.
+    """
+    view = get_integration(work, project, integration_id)
+    return _build_resource(Integration, view, open_questions=count_open_questions(work, view))
 
 
 @action("alert_integrations.create")
@@ -72,7 +77,7 @@ def create_integration(
 ) -> IntegrationWithKey:
     """Create an alert integration.
 
-    Raise InvalidError, which names the invalid field.
+    Raise InvalidError, which names the field, if a value is not valid.
     """
     others, kind = (
         lock_integrations(project.id, session=work.session),
@@ -99,7 +104,9 @@ def create_integration(
     monitors.join_integrations(work, row, new.joined_with, others)
     made = get_integration(work, project, row.id)
     record_integration_change(work, project, made, "created")
-    return _build_resource(IntegrationWithKey, made, key=key.clear if made.receives else None)
+    return _build_resource(
+        IntegrationWithKey, made, key=key.clear if made.receives_alerts else None
+    )
 
 
 @action("alert_integrations.change")
@@ -108,7 +115,8 @@ def change_integration(
 ) -> Integration:
     """Change the settings of an alert integration, or turn it on or off.
 
-    Raise InvalidError, which names the invalid field, or NotFoundError.
+    Raise InvalidError, which names the field, if a value is not valid. Raise NotFoundError if there
+    is no such integration.
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
@@ -126,12 +134,12 @@ def change_integration(
     after = get_integration(work, project, integration_id)
     if is_changed or joined:
         record_integration_change(work, project, after, joined or "changed")
-    return _build_resource(Integration, after)
+    return _build_resource(Integration, after, open_questions=count_open_questions(work, after))
 
 
 @action("alert_integrations.delete")
 def delete_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> Integration:
-    """Delete an alert integration. Its alerts are not deleted."""
+    """Delete an alert integration, but keep its alerts."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
     record_integration_change(work, project, gone, "deleted")
@@ -231,9 +239,9 @@ def delete_key(work: UnitOfWork, project: ProjectView, integration_id: int, key_
 def revoke_previous_key(
     work: UnitOfWork, project: ProjectView, integration_id: int, seen: str
 ) -> None:
-    """Revoke the previous key, given the ID of the current key.
+    """Revoke the previous key if `seen` is still the ID of the current key.
 
-    Raise ConflictError if `seen` is no longer the current key.
+    Raise ConflictError if the current key was replaced in the meantime.
     """
     integration = get_receiving_integration(work, project, integration_id)
     values = dict.fromkeys(
@@ -261,7 +269,7 @@ def record_integration_change(
 def _build_resource(
     kind: type[IntegrationResource], view: IntegrationView, **more: object
 ) -> IntegrationResource:
-    hidden = {} if view.receives else {"url": None, "endpoint_identifier": None}
+    hidden = {} if view.receives_alerts else {"url": None, "endpoint_identifier": None}
     return kind.model_validate({**vars(view), "type": view.type.name, **hidden, **more})
 
 
@@ -305,13 +313,13 @@ def _compute_key_id(digest: bytes) -> str:
 def _set_keys(
     work: UnitOfWork, integration_id: int, seen: str, values: Mapping[str, object]
 ) -> None:
-    """Change the keys if `seen` is still the current key. An empty `seen` matches any key.
+    """Update an integration's keys if `seen` is still the ID of the current key.
 
-    Raise ConflictError if the current key is a different key.
+    An empty `seen` matches any key. Raise ConflictError if the current key has been replaced.
     """
     row = get_integration_row(integration_id, session=work.session)
     statement = (
-        update_rows(IntegrationRow)
+        build_bulk_update(IntegrationRow)
         .where(IntegrationRow.id == row.id, IntegrationRow.key_digest == row.key_digest)
         .values(values)
         .returning(IntegrationRow.id)

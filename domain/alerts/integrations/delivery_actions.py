@@ -27,8 +27,9 @@ from domain.alerts.handling.occurrences import list_affected_alerts
 from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_actions import build_recognition_resource
+from domain.alerts.integrations.mapping_questions import check_answers
 from domain.alerts.integrations.mapping_types import DeliveryRecognition, DeliveryRecognitionBody
-from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.trial_alerts import (
@@ -43,7 +44,7 @@ from domain.alerts.integrations.trial_alerts import (
 )
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.listing.types import build_alert_url
-from domain.alerts.reading.incoming import ParsedBody
+from domain.alerts.parsing.incoming_alert import ParsedBody
 from domain.alerts.receiving.receivers import (
     BodyTooLargeError,
     DisabledReceiverError,
@@ -52,7 +53,7 @@ from domain.alerts.receiving.receivers import (
 from domain.alerts.storing.inbound_delivery import InboundDelivery, ReceiverContext
 from domain.alerts.storing.intake import store_alerts_in_transaction
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.database.statements import StatementConnection
 from domain.core.errors import ConflictError, DomainError
 from domain.core.types.base import get_column_values
@@ -64,8 +65,8 @@ from models import Delivery as DeliveryRow
 MAX_REPLAYED_DELIVERIES = 200
 #: Lowest status code of responses after which senders retry.
 _MIN_RETRIED_STATUS = 500
-#: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
-#: a parameter.
+#: SQL condition with a literal. With a parameter, Postgres would not use the index on rejected
+#: deliveries.
 _IS_REJECTED = text("deliveries.status_code >= 300")
 #: Maximum length of the sender column.
 _MAX_SENDER_LENGTH = 64
@@ -166,21 +167,21 @@ def _store_replay(
     return result
 
 
-def _store_second_rejection(
+def _store_repeated_rejection(
     refused: _RejectedDelivery, store: Callable[[], int], *, connection: StatementConnection
 ) -> int:
-    """Store a repeated rejection with `store`, and return the ID of the new delivery.
+    """Call `store` to store a repeated rejection, and return the ID of the new delivery.
 
     The earlier delivery is marked as replayed, since the new delivery replaces it. Otherwise, the
     same body could be replayed twice.
     """
 
-    def work() -> int:
+    def store_and_mark_as_replayed() -> int:
         stored = store()
         _mark_as_replayed(refused.id, stored, connection)
         return stored
 
-    return connection.run_transaction(work)
+    return connection.run_transaction(store_and_mark_as_replayed)
 
 
 def _mark_as_replayed(refused_id: int, stored_as: int, connection: StatementConnection) -> None:
@@ -201,7 +202,7 @@ def list_deliveries(
         status_code=query.status,
         period=query.period,
     )
-    page = deliveries.list_deliveries(wanted, query.requested_part, session=work.session)
+    page = deliveries.list_deliveries(wanted, query.requested_range, session=work.session)
     return ListPage.from_keyset_page(page, lambda delivery: delivery)
 
 
@@ -226,16 +227,16 @@ def show_delivery(
 def recognize_deliveries(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: DeliveryRecognitionBody
 ) -> DeliveryRecognition:
-    """Recognize the tool that sent stored deliveries, and propose a type and a mapping."""
+    """Identify the tool that sent stored deliveries, and propose a type and a mapping."""
     integration = get_receiving_integration(work, project, integration_id)
     texts = {
         name: deliveries.get_delivery_text(integration.id, delivery_id, session=work.session)
-        for name, delivery_id in body
-        if delivery_id is not None
+        for name, delivery_id in body.model_dump(exclude={"answers"}, exclude_none=True).items()
     }
     found = recognize_messages(
-        MessageTexts(**texts), now=work.now, reading=work.policy(ParserSettings)
+        MessageTexts(**texts), body.answers, now=work.now, reading=work.policy(ParserSettings)
     )
+    check_answers(body.answers, found.questions)
     related = find_related_deliveries(work, project, integration_id, found.sample.payload)
     recognition = build_recognition_resource(found)
     return DeliveryRecognition.model_construct(**vars(recognition), related=related)
@@ -369,16 +370,16 @@ def _replay_delivery(
     except DomainError as error:
         status = means.status_of(error)
         store = partial(store_rejection, delivery, status, error, connection=connection)
-        return _store_second_rejection(refused, store, connection=connection)
+        return _store_repeated_rejection(refused, store, connection=connection)
     return result.delivery_id
 
 
 def _replay_delivery_once(
     work: UnitOfWork, integration: IntegrationView, delivery_id: int
 ) -> int | None:
-    """Replay a delivery; return the new delivery's ID, or None if it was already replayed.
+    """Replay a delivery, and return the ID of the new delivery.
 
-    Raise the errors that a receiver raises.
+    Return None if the delivery was already replayed. Raise the errors that a receiver raises.
     """
     refused = _find_rejected_delivery(delivery_id, session=work.session)
     _end_transaction(work)
@@ -397,10 +398,10 @@ def _replay_delivery_once(
 def _end_transaction(work: UnitOfWork) -> None:
     """End the session's transaction before another connection stores a delivery.
 
-    On SQLite, an open transaction would block the other connection. A transaction that has only
-    read data would not see the new delivery, and could no longer write.
+    On SQLite, an open transaction would block the other connection. If the transaction has only
+    read data, it would not see the new delivery, and could no longer write.
     """
-    release_locks(work.session)
+    commit_to_release_locks(work.session)
 
 
 def _build_delivery(work: UnitOfWork, integration: IntegrationView, body: bytes) -> InboundDelivery:

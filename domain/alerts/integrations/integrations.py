@@ -13,8 +13,8 @@ from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, load_mapping
-from domain.alerts.reading.mapping_rules import LABEL_FIELDS, validate_label_names
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, load_mapping
+from domain.alerts.parsing.mapping_rules import LABEL_FIELDS, validate_label_names
 from domain.core.database.pagination import PageRequest, PageResult, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.text_links import is_web_url
@@ -54,7 +54,7 @@ def get_receiving_integration(
     Raise NotFoundError if no integration has this ID, or if it does not receive alerts.
     """
     integration = get_integration(work, project, integration_id)
-    if not integration.receives:
+    if not integration.receives_alerts:
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
     return integration
 
@@ -82,7 +82,7 @@ def list_integrations_page(
 
 
 def requires_integration_name(integration: IntegrationView, *, session: Session) -> bool:
-    """Return whether the project has several integrations of this type, which need names."""
+    """Return whether an integration needs a name to distinguish it from others of its type."""
     return (
         list_integration_types_in_use(integration.project_id, session=session).count(
             integration.type.name
@@ -108,7 +108,7 @@ def list_joinable_integrations(
         for each in _find_integrations(integration.project_id, session=session)
         if each.id != integration.id
         and get_integration_type(each.type).receives
-        and integration.receives
+        and integration.receives_alerts
     ]
 
 
@@ -136,8 +136,8 @@ def set_integration_settings(
 ) -> None:
     """Validate the settings of an integration, and apply them to its database row.
 
-    `others` contains the project's other integrations. Raise InvalidError, which names the invalid
-    field.
+    `others` contains the project's other integrations. Raise InvalidError, which names the field,
+    if a value is not valid.
     """
     kind = get_integration_type(integration.type)
     is_first = not any(other.type == kind.name for other in others)
@@ -155,7 +155,7 @@ def set_integration_settings(
 
 
 def get_integration_settings(integration: Integration) -> dict[str, Any]:
-    """Return the current settings, by the field names of a change request."""
+    """Return an integration's current settings, using the field names of a change request."""
     rules = load_mapping(integration.mapping).rules
     labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
     others = _SETTING_NAMES - labels.keys()
@@ -165,7 +165,7 @@ def get_integration_settings(integration: Integration) -> dict[str, Any]:
 def _set_label_names(
     integration: Integration, kind: IntegrationType, labels: dict[str, tuple[str, ...]]
 ) -> None:
-    """Set the chosen labels, which are stored with the mapping rules.
+    """Set the environment and service labels, which are stored with the mapping rules.
 
     Raise InvalidError if the integration type does not support labels.
     """
@@ -287,7 +287,7 @@ def _build_view(
 
 
 def _build_receiving_url(work: UnitOfWork, project: ProjectView, integration: Integration) -> str:
-    """Return the URL that a sender posts to. The name in the URL has no effect."""
+    """Return the URL that senders post to. Receivers ignore the integration's name in the URL."""
     slug = slugify_name(integration.name) or "alerts"
     path = f"{project.path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
     return f"{work.settings.base_url}/{quote(path)}"

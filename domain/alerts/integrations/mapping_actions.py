@@ -20,30 +20,35 @@ from domain.alerts.integrations.mapping_preview import (
     explain_missing_resolution,
     preview_deliveries,
 )
+from domain.alerts.integrations.mapping_questions import check_answers, count_open_questions
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
     AlertMappingBody,
     AlertMappingPreview,
     AlertRecognition,
     MappedIntegration,
+    MappingBody,
     MappingPreviewBody,
     RecognitionBody,
 )
-from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
+from domain.alerts.integrations.message_recognition import Recognition, recognize_messages
 from domain.alerts.integrations.samples import (
     MappingDraft,
+    MessageTexts,
     build_mapping,
+    format_messages,
+    get_saved_messages,
     load_sample,
     parse_messages,
     parse_sample,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
-from domain.alerts.reading.mapping import FieldMapping
-from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
-from domain.alerts.reading.pagerduty import hide_routing_key
-from domain.alerts.reading.text import format_indented_json
+from domain.alerts.parsing.mapping import FieldMapping
+from domain.alerts.parsing.mapping_rules import MappingRules, validate_severity_words
+from domain.alerts.parsing.pagerduty import hide_routing_key
+from domain.alerts.parsing.text_conversion import format_indented_json
+from domain.alerts.recognition.known_tools import KnownTool
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import KnownTool
 from domain.alerts.tools.examples import build_example
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -59,7 +64,7 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
         never_resolves = explain_missing_resolution(integration.mapping, sample.payload, reading)
     return AlertMapping.model_validate(
         {
-            "sample": integration.sample,
+            **vars(integration),
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
             "never_resolves": never_resolves,
@@ -83,7 +88,8 @@ def change_mapping(
             message = "The mapping has changed in the meantime. Check the current mapping first."
             raise ConflictError(message, field="revision")
     integration = get_mappable_integration(work, project, integration_id)
-    draft = _build_mapping_draft(work, integration, body)
+    messages = _parse_saved_messages(work, integration, body)
+    draft = _build_mapping_draft(work, integration, body, messages)
     save_mapping_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
@@ -94,20 +100,21 @@ def save_mapping_draft(
 ) -> None:
     """Save a draft as the mapping for new deliveries."""
     integration = get_mappable_integration(work, project, integration_id)
-    _store_mapping(work, integration, draft.mapping, draft.sample.text)
+    texts = format_messages(draft.sample, draft.messages)
+    _store_mapping(work, integration, draft.mapping, texts)
     record_integration_change(work, project, integration, "mapping saved")
 
 
 @action("alert_mappings.delete")
 def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) -> None:
-    """Delete the sample and the mapping of an alert integration.
+    """Delete the mapping of an alert integration and its sample messages.
 
-    Alert fields are then read from the keys with the same names. Severity words and label names are
-    not deleted.
+    After that, each alert field is read from the payload key with the same name. Severity words and
+    label names are not deleted.
     """
     integration = get_integration(work, project, integration_id)
     mapping = FieldMapping(rules=_keep_only_words_and_labels(integration))
-    _store_mapping(work, integration, mapping, sample=None)
+    _store_mapping(work, integration, mapping, MessageTexts(sample=""))
     record_integration_change(work, project, integration, "mapping removed")
 
 
@@ -118,8 +125,8 @@ def preview_mapping(
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration = get_mappable_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    draft = _build_mapping_draft(work, integration, body)
     _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
+    draft = _build_mapping_draft(work, integration, body, messages)
     parser = MessageParser(
         format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
     )
@@ -129,8 +136,8 @@ def preview_mapping(
             **vars(parser.preview(messages)),
             **vars(compared),
             "values": draft.sample.values,
-            "deliveries": compared.shown,
-            "changed": compared.changed,
+            "deliveries": compared.displayed_comparisons,
+            "changed": compared.changed_delivery_count,
         }
     )
 
@@ -152,7 +159,7 @@ def save_severity_words(
 def add_severity_words(
     work: UnitOfWork, project: ProjectView, integration_id: int, words: Mapping[str, object]
 ) -> None:
-    """Add severity words to an integration, or change the severities of these words.
+    """Add severity words to an integration, or change the severities of existing words.
 
     Raise InvalidError if a word or a severity is not valid.
     """
@@ -165,13 +172,12 @@ def add_severity_words(
 def recognize_payload(
     work: UnitOfWork, project: ProjectView, body: RecognitionBody
 ) -> AlertRecognition:
-    """Recognize the tool that sends messages, and propose a type, mapping and severities."""
+    """Identify the tool that sent the given messages, and propose a type and a mapping."""
     del project  # The project is only used for the permission check.
-    return build_recognition_resource(
-        recognize_messages(
-            body.texts, body.answers, now=work.now, reading=work.policy(ParserSettings)
-        )
-    )
+    reading = work.policy(ParserSettings)
+    found = recognize_messages(body.texts, body.answers, now=work.now, reading=reading)
+    check_answers(body.answers, found.questions)
+    return build_recognition_resource(found)
 
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
@@ -183,7 +189,7 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
             **vars(found.preview),
             "questions": found.questions,
             "type": proposal.format.name,
-            "sample": found.sample.text,
+            **_map_texts_to_columns(found.texts),
             "mapping": proposal.mapping.paths,
             "rules": proposal.mapping.rules,
             "values": found.sample.values,
@@ -197,16 +203,21 @@ def create_mapped_integration(
 ) -> IntegrationWithKey:
     """Create an alert integration, with a mapping if a sample is given.
 
-    Raise InvalidError, which names the invalid field.
+    Raise InvalidError, which names the field, if a value is not valid.
     """
     made = create_integration(work, project, new)
     if new.mapping and new.sample is None:
         raise InvalidError("A mapping requires a sample.", field="sample")
     if new.sample is not None and (new.mapping or get_integration_type(made.type).has_mapping):
-        body = AlertMappingBody(sample=new.sample, mapping=new.mapping, rules=new.rules)
+        names = ("sample", "sample_repeat", "sample_recovery", "mapping", "rules")
+        body = AlertMappingBody.model_construct(**{name: getattr(new, name) for name in names})
         change_mapping(work, project, made.id, body)
-        has_mapping = get_integration(work, project, made.id).has_mapping
-        return made.model_copy(update={"has_mapping": has_mapping})
+        view = get_integration(work, project, made.id)
+        changed = {
+            "has_mapping": view.has_mapping,
+            "open_questions": count_open_questions(work, view),
+        }
+        return made.model_copy(update=changed)
     return made
 
 
@@ -214,10 +225,10 @@ def create_mapped_integration(
 def create_recognized_integration(
     work: UnitOfWork, project: ProjectView, new: NewIntegration, found: Recognition | None
 ) -> IntegrationWithKey:
-    """Create an integration, with the mapping that is proposed for messages of its type."""
+    """Create an integration, and store the proposed mapping if it is for the same type."""
     made = create_integration(work, project, new)
     if found and found.proposal.format is get_integration_type(made.type):
-        _store_proposal(work, project, made.id, found.proposal.mapping, found.sample.text)
+        _store_proposal(work, project, made.id, found.proposal.mapping, found.texts)
     return made
 
 
@@ -234,7 +245,7 @@ def create_integration_for_tool(
     )
     made = create_integration(work, project, new)
     if tool.example or tool.mapping.reads_fields:
-        example = format_indented_json(build_example(tool))
+        example = MessageTexts(sample=format_indented_json(build_example(tool)))
         _store_proposal(work, project, made.id, tool.mapping, example)
     return made
 
@@ -256,39 +267,77 @@ def get_mappable_integration(
     return integration
 
 
-def _build_mapping_draft(
+def _parse_saved_messages(
     work: UnitOfWork, integration: IntegrationView, body: AlertMappingBody
+) -> Messages:
+    """Parse the messages in a request.
+
+    If the sample is the same as the saved sample, the saved messages are used for messages that are
+    missing from the request.
+    """
+    saved = get_saved_messages(integration)
+    if body.sample != saved.sample:
+        saved = MessageTexts(sample=body.sample)
+    given = {"repeat": body.sample_repeat, "recovery": body.sample_recovery}
+    texts = replace(saved, **{name: each for name, each in given.items() if each is not None})
+    try:
+        _, messages = parse_messages(texts, nesting_limit=work.policy(ParserSettings).nesting_limit)
+    except InvalidError as error:
+        field = "sample" if error.field == "sample" else f"sample_{error.field}"
+        raise InvalidError(str(error), field=field) from error
+    return messages
+
+
+def _build_mapping_draft(
+    work: UnitOfWork, integration: IntegrationView, body: MappingBody, messages: Messages
 ) -> MappingDraft:
     sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
     rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
-    mapping = build_mapping(body.mapping, sample, rules, integration.mapping)
-    return MappingDraft(sample=sample, mapping=mapping, messages=Messages(firing=sample.payload))
+    mapping = build_mapping(body.mapping, messages, rules, integration.mapping)
+    return MappingDraft(sample=sample, mapping=mapping, messages=messages)
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
-    return replace(
-        integration.mapping.rules, resolved_when=(), is_guess=False, dropped_when=(), joins={}
+    rules = integration.mapping.rules
+    return MappingRules(
+        severity_words=rules.severity_words,
+        environment_labels=rules.environment_labels,
+        service_labels=rules.service_labels,
     )
 
 
 def _store_proposal(
-    work: UnitOfWork, project: ProjectView, integration_id: int, mapping: FieldMapping, sample: str
+    work: UnitOfWork,
+    project: ProjectView,
+    integration_id: int,
+    mapping: FieldMapping,
+    texts: MessageTexts,
 ) -> None:
-    """Store a proposed mapping and its sample, or only severity words in tiers without mappings."""
+    """Store a proposed mapping with its messages.
+
+    If the mapping reads fields, only its severity words are stored in the Free tier.
+    """
     integration = get_integration(work, project, integration_id)
     if can_customize_integrations(work) or not mapping.reads_fields:
-        _store_mapping(work, integration, mapping, sample)
+        _store_mapping(work, integration, mapping, texts)
     else:
         _store_severity_words(work, integration, mapping.rules.severity_words)
 
 
 def _store_mapping(
-    work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping, sample: str | None
+    work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping, texts: MessageTexts
 ) -> None:
     row = get_integration_row(integration.id, session=work.session)
-    row.sample = hide_routing_key(sample.encode()).decode() if sample else None
+    for name, text in _map_texts_to_columns(texts).items():
+        setattr(row, name, hide_routing_key(text.encode()).decode() if text else None)
     row.mapping = dict(mapping.stored) or None
     work.session.flush()
+
+
+def _map_texts_to_columns(texts: MessageTexts) -> dict[str, str | None]:
+    """Return messages by column name, with None for missing messages."""
+    others = {f"sample_{name}": getattr(texts, name) or None for name in ("repeat", "recovery")}
+    return {"sample": texts.sample, **others}
 
 
 def _store_severity_words(
@@ -296,4 +345,4 @@ def _store_severity_words(
 ) -> None:
     checked = validate_severity_words(words, field="severity_words")
     mapping = integration.mapping.with_rules(severity_words=checked)
-    _store_mapping(work, integration, mapping, integration.sample)
+    _store_mapping(work, integration, mapping, get_saved_messages(integration))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries import find_recent_sizes
+from domain.alerts.deliveries import find_recent_delivery_sizes
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.integrations.mapping_types import (
     AlertReading,
@@ -21,19 +21,20 @@ from domain.alerts.integrations.stored_reports import (
     find_stored_bodies,
     read_reports,
 )
-from domain.alerts.integrations.trial_alerts import explain_parsed_alert
+from domain.alerts.integrations.trial_alerts import build_parsed_alert_resource
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.incoming_alert import (
     IncomingAlert,
     InvalidEventError,
     MissingAttributesError,
     NoValidItemError,
     ParsedBody,
 )
-from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.parse_warnings import collect_parse_warnings
-from domain.alerts.reading.paths import format_path, has_path
+from domain.alerts.parsing.mapping import AlertField, FieldMapping
+from domain.alerts.parsing.parse_warnings import collect_parse_warnings
+from domain.alerts.parsing.payload_paths import format_path, has_path
 from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.questions import RULE_QUESTION
 from domain.core.errors import InvalidError
 
 _NO_RESOLUTION = (
@@ -69,14 +70,18 @@ def explain_missing_resolution(
         return f"The sample has no {source}. Only recoveries with this value resolve alerts."
     has_end = bool(ends) or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
-        return _NO_RESOLUTION
+        is_known = RULE_QUESTION in mapping.rules.confirmed
+        return None if is_known else _NO_RESOLUTION
     if not _has_fingerprint_field(mapping, sample) and not reading.automatic_fingerprint:
         return _NO_GROUPING
     return _GUESSED_RULE if mapping.rules.is_guess else None
 
 
 def _is_own_format(sample: Mapping[str, object]) -> bool:
-    """Return whether a sample is in the service's own format, whose recoveries have an end time."""
+    """Return whether a sample is in the service's own format.
+
+    In this format, recoveries have an end time.
+    """
     return AlertField.TITLE in sample and any(each in sample for each in _OWN_FORMAT_FIELDS)
 
 
@@ -86,7 +91,7 @@ def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) 
 
 
 def _explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return a warning if a recovery must repeat most values of an alert to resolve it.
+    """Return a warning if a recovery must repeat most values of an alert to resolve the alert.
 
     Otherwise, return None.
     """
@@ -110,19 +115,19 @@ class MappingPreview:
     after: ReportCounts
 
     @property
-    def shown(self) -> tuple[ComparedDelivery, ...]:
-        """Comparisons that are listed on pages and in the API."""
+    def displayed_comparisons(self) -> tuple[ComparedDelivery, ...]:
+        """Comparisons to list on web pages and in the API."""
         return self.comparisons[:_MAX_SHOWN_DELIVERIES]
 
     @property
-    def changed(self) -> int:
-        """Number of deliveries that would be read differently."""
+    def changed_delivery_count(self) -> int:
+        """Number of deliveries that the proposed mapping would parse differently."""
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageParser:
-    """Parses the messages about an alert with a format and a mapping."""
+    """Parses messages about an alert, using a format and a mapping."""
 
     format: AlertFormat
     mapping: FieldMapping
@@ -135,7 +140,7 @@ class MessageParser:
         Raise InvalidError, which names the message, if it contains no valid alert.
         """
         try:
-            body = self.format.build_body_of_sample(payload)
+            body = self.format.build_sample_body(payload)
             return self.format.parse(body, now=self.now, reading=self.reading, mapping=self.mapping)
         except (InvalidEventError, MissingAttributesError, NoValidItemError) as error:
             raise InvalidError(str(error), field=name) from error
@@ -156,7 +161,7 @@ class MessageParser:
             resolves_seldom = _explain_rare_resolution(self.mapping, payload)
         recovery = self._read_message("recovery", messages.recovery, alert)
         return SamplePreview(
-            alert=explain_parsed_alert(alert) if alert else None,
+            alert=build_parsed_alert_resource(alert) if alert else None,
             parse_warnings=tuple(warnings),
             never_resolves=None if recovery and recovery.resolves else never_resolves,
             resolves_seldom=resolves_seldom,
@@ -167,14 +172,17 @@ class MessageParser:
     def _read_message(
         self, name: str, payload: Mapping[str, object] | None, first: IncomingAlert | None
     ) -> ReadMessage | None:
-        """Return the effect of a repeat or a recovery on the alert from the first message."""
+        """Return the changes that a repeat or recovery message makes to the alert.
+
+        `first` is the alert that was read from the first message.
+        """
         if payload is None:
             return None
         alert = next(iter(self.parse(payload, name).alerts), None)
         identity = alert.fingerprint if alert else None
         joins = bool(identity and first and identity == first.fingerprint)
         return ReadMessage(
-            alert=explain_parsed_alert(alert) if alert else None,
+            alert=build_parsed_alert_resource(alert) if alert else None,
             joins=joins,
             resolves=joins and alert is not None and alert.ended_at is not None,
             sentence=_describe_message(name, alert, joins=joins),
@@ -215,7 +223,7 @@ def preview_deliveries(
     Test alerts, rejected deliveries and large bodies are excluded.
     """
     mappings = (integration.mapping, proposed_mapping)
-    recent = find_recent_sizes(integration.id, session=session)
+    recent = find_recent_delivery_sizes(integration.id, session=session)
     bodies = find_stored_bodies(recent, session=session, reading=reading)
     present, proposed = (_read_deliveries(bodies, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(

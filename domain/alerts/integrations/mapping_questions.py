@@ -1,39 +1,58 @@
 """Offers answers to the questions about a proposed mapping, and applies the chosen answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.integrations.integrations import can_customize_integrations
 from domain.alerts.integrations.mapping_types import MappingAnswer, MappingQuestion
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES, ValueJoin, normalize_word
-from domain.alerts.reading.paths import PayloadPath, find_value, format_path, serialize_path
-from domain.alerts.reading.text import format_excerpt
+from domain.alerts.integrations.samples import get_saved_messages, load_draft
+from domain.alerts.integrations.types import IntegrationView
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.mapping import AlertField, FieldMapping
+from domain.alerts.parsing.mapping_rules import MAX_JOINED_VALUES, ValueJoin, normalize_word
+from domain.alerts.parsing.payload_paths import PayloadPath, find_value, format_path, serialize_path
+from domain.alerts.parsing.text_conversion import format_excerpt
 from domain.alerts.recognition.fields import NO_NAMES, Confidence
 from domain.alerts.recognition.identity import propose_identity
+from domain.alerts.recognition.known_tools import Proposal, propose_mapping
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.proposal import RULE_QUESTION, Finding, Question
-from domain.alerts.recognition.tools import Proposal, propose_mapping
+from domain.alerts.recognition.proposal import ProposalPart
+from domain.alerts.recognition.questions import QUESTION_NAMES, RULE_QUESTION, Question
+from domain.core.database.pagination import shorten_parameter_name
+from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
+from domain.core.word_joining import join_words
 
 #: Answer that does not change the proposal.
 KEEP = "keep"
 _ADVICE = "You can change this in the mapping of the integration."
+#: Endings of statements that offer values as answers, by the names of the questions.
+_ENDINGS = {
+    AlertField.TITLE: " Is the title one of these values?",
+    AlertField.HOSTS: " Is the host or object one of these values?",
+    AlertField.FINGERPRINT: " Does one of these values identify it?",
+}
 #: Maximum number of values that are offered as answers.
 _MAX_VALUES = 4
 
-#: Answers by their values: a label, and the mapping that results from the answer.
+#: Maximum number of revisions whose questions are counted in memory.
+_MAX_QUESTION_COUNTS = 1_000
+#: Numbers of open questions in this process, by the mapping's revision and the nesting limit.
+_question_counts: dict[tuple[str, int], int] = {}
+#: Labels and resulting mappings of answers, by the value of the answer.
 _Answers = dict[str, tuple[str, FieldMapping]]
 
 
-def answer_questions(
+def apply_answers(
     messages: Messages, given: Mapping[str, str], current: FieldMapping | None = None
 ) -> tuple[Proposal, tuple[MappingQuestion, ...]]:
-    """Return the proposal for messages with the given answers, and the questions.
+    """Return the mapping proposal for messages, and the questions about the mapping.
 
-    Answers have the names of the questions. They change the `current` mapping if there is one, or
-    else the proposed mapping. Parts of the current mapping that differ from the proposal have been
-    answered.
+    `given` contains the chosen answers by question name. The answers change the `current` mapping,
+    or the proposed mapping if there is no current mapping. Questions are omitted for parts of the
+    current mapping that a user has confirmed or changed.
     """
     proposal = propose_mapping(messages)
     proposed, questions = proposal.mapping, []
@@ -41,50 +60,154 @@ def answer_questions(
     # If several questions have the same name, the last question is the most specific.
     asked = {each.name or each.text: each for each in proposal.questions}
     for name, question in asked.items():
-        options = _Options(proposed, messages, mapping)
-        if current and question.name and options.is_changed(name):
+        options = _AnswerBuilder(proposed, messages, mapping)
+        is_changed = question.name is not None and options.is_changed(name)
+        is_open = not given.get(name)
+        if current:
+            is_settled = is_changed or (name in mapping.rules.confirmed and is_open)
+        else:
+            # The answer about the host can also change the fingerprint.
+            is_settled = is_changed and name == AlertField.FINGERPRINT and is_open
+        if is_settled:
             continue
         answers = options.list_answers(question)
-        if current and name != RULE_QUESTION:
-            answers.pop(KEEP, None)  # This answer would not be saved.
         answer = given.get(name) if given.get(name) in answers else None
         mapping = answers[answer][1] if answer else mapping
         choices = (MappingAnswer(value=each, label=answers[each][0]) for each in answers)
-        text = f"{question.text} {_ADVICE}" if question.name and not answers else question.text
+        text = f"{question.text}{_get_question_suffix(question, answers)}"
         named = name if answers else None
         shown = MappingQuestion(name=named, text=text, choices=tuple(choices), answer=answer)
         questions.append(shown)
-    rules = ((None, rule.sentence) for rule in mapping.rules.resolved_when)
+    rules = ((None, rule.phrase) for rule in mapping.rules.resolved_when)
     sources = {*mapping.sources.items(), *rules}
     findings = (
         *(each for each in proposal.findings if (each.field, each.source) in sources),
-        *(
-            Finding(field, source, Confidence.SURE, "you chose it")
-            for field, source in mapping.sources.items()
-            if source != proposed.sources[field]
-        ),
+        *_list_chosen_parts(mapping, proposed, given),
     )
     return replace(proposal, mapping=mapping, findings=findings), tuple(questions)
 
 
+def _list_chosen_parts(
+    mapping: FieldMapping, proposed: FieldMapping, given: Mapping[str, str]
+) -> Iterator[ProposalPart]:
+    """Yield the parts of a mapping that differ from the proposal because of a user's choices."""
+    hosts, fingerprint = AlertField.HOSTS, AlertField.FINGERPRINT
+    is_joined = given.get(hosts, KEEP) != KEEP and not given.get(fingerprint)
+    for field, source in mapping.sources.items():
+        if source == proposed.sources[field]:
+            continue
+        if field == fingerprint and is_joined:
+            reason = "it contains the host or object that you chose"
+            yield ProposalPart(field, source, Confidence.LIKELY, reason)
+        else:
+            yield ProposalPart(field, source, Confidence.SURE, "you chose it")
+
+
+def propose_mapping_again(messages: Messages, current: FieldMapping) -> FieldMapping:
+    """Return a new proposal for messages, keeping the answers that the current mapping reflects."""
+    proposal = propose_mapping(messages)
+    mapping = proposal.mapping
+    for question in proposal.questions:
+        name = question.name or ""
+        options = _AnswerBuilder(proposal.mapping, messages, mapping)
+        for value, (_, answered) in options.list_answers(question).items():
+            is_given = value != KEEP or name in current.rules.confirmed
+            if is_given and options.has_same_part(answered, current, name):
+                mapping = answered
+                break
+    return mapping
+
+
+def count_open_questions(work: UnitOfWork, integration: IntegrationView) -> int:
+    """Return the number of questions about the saved mapping that users can answer.
+
+    The number is computed once for each revision of the mapping, because reading a sample with many
+    keys takes up to half a second.
+    """
+    if not (integration.type.has_mapping and can_customize_integrations(work)):
+        return 0
+    limit = work.policy(ParserSettings).nesting_limit
+    key = (integration.mapping_revision, limit)
+    count = _question_counts.get(key)
+    if count is None:
+        count = _count_questions(integration, nesting_limit=limit)
+        if len(_question_counts) >= _MAX_QUESTION_COUNTS:
+            _question_counts.clear()
+        _question_counts[key] = count
+    return count
+
+
+def _count_questions(integration: IntegrationView, *, nesting_limit: int) -> int:
+    try:
+        draft = load_draft(
+            get_saved_messages(integration), integration, nesting_limit=nesting_limit
+        )
+    except InvalidError:
+        return 0
+    questions = apply_answers(draft.messages, {}, draft.mapping)[1] if draft else ()
+    return sum(bool(each.choices) for each in questions)
+
+
+def check_answers(given: Mapping[str, str], questions: Sequence[MappingQuestion]) -> None:
+    """Check that each answer is among the choices of its question.
+
+    Raise InvalidParametersError for any other answer.
+    """
+    choices = {each.name: [choice.value for choice in each.choices] for each in questions}
+    problems = [
+        InvalidValue(
+            f"answers.{shorten_parameter_name(name)}", _describe_wrong_answer(name, choices)
+        )
+        for name, value in given.items()
+        if value not in choices.get(name, (KEEP,) if name in QUESTION_NAMES else ())
+    ]
+    if problems:
+        raise InvalidParametersError(problems)
+
+
+def _describe_wrong_answer(name: str, choices: Mapping[str | None, Sequence[str]]) -> str:
+    if name in choices:
+        return f"must be {join_words(choices[name], 'or')}"
+    names = sorted(filter(None, choices))
+    known = f"the questions are {join_words(names)}" if names else "there are no questions"
+    return f"is not a question about these messages: {known}"
+
+
+def _get_question_suffix(question: Question, answers: Collection[str]) -> str:
+    """Return the text to append to a question, depending on its possible answers."""
+    if question.name is None or question.name == RULE_QUESTION:
+        return ""
+    if not {*answers} - {KEEP}:
+        return f" {_ADVICE}"
+    return "" if question.is_confirmation else _ENDINGS.get(AlertField(question.name), "")
+
+
 @dataclass(frozen=True)
-class _Options:
-    """The answers that change a mapping. It consists of a proposal and previous answers."""
+class _AnswerBuilder:
+    """Builds the possible answers to the questions about a mapping.
+
+    Each answer contains the mapping that results from choosing it.
+    """
 
     proposed: FieldMapping
     messages: Messages
     mapping: FieldMapping
 
     def is_changed(self, name: str) -> bool:
-        """Return whether the part of the mapping that a question is about is not as proposed."""
-        return self._get_part(self.mapping, name) != self._get_part(self.proposed, name)
+        """Return whether a question's part of the mapping differs from the proposal."""
+        return not self.has_same_part(self.mapping, self.proposed, name)
+
+    def has_same_part(self, first: FieldMapping, second: FieldMapping, name: str) -> bool:
+        """Return whether two mappings are the same in the part that a question is about."""
+        return self._get_part(first, name) == self._get_part(second, name)
 
     def _get_part(self, mapping: FieldMapping, name: str) -> object:
         if name == RULE_QUESTION:
             return mapping.rules.resolved_when, mapping.rules.is_guess
         if name == AlertField.SEVERITY:
             return mapping.rules.severity_words.get(self._severity_word)
-        return mapping.sources.get(AlertField(name))
+        fields = (name, AlertField.SERVICE) if name == AlertField.HOSTS else (name,)
+        return [mapping.sources.get(AlertField(each)) for each in fields]
 
     @property
     def _severity_word(self) -> str:
@@ -92,54 +215,86 @@ class _Options:
         return normalize_word(find_value(self.messages.firing, path))
 
     def list_answers(self, question: Question) -> _Answers:
-        """Return the answers to a question, or no answers if they are not known."""
-        rules, answers, name = self.mapping.rules, {}, question.name
+        """Return the possible answers to a question, with the resulting mappings.
+
+        The dictionary is empty if no answers are known.
+        """
+        rules, answers, name = self.mapping.rules, _Answers(), question.name
         if name == AlertField.SEVERITY:
+            confirmed = self._confirm(name)
             for each in list(Severity)[:-1]:
                 words = {**rules.severity_words, self._severity_word: each}
                 is_same = words == rules.severity_words
                 label = f"{each.value.capitalize()}{' (proposed)' if is_same else ''}"
-                answers[each.value] = (label, self.mapping.with_rules(severity_words=words))
+                answers[each.value] = (label, confirmed.with_rules(severity_words=words))
             return answers
         if name == RULE_QUESTION:
-            confirmed = self.mapping.with_rules(is_guess=False)
+            confirmed = self._confirm(name).with_rules(is_guess=False)
             none = confirmed.with_rules(resolved_when=(), dropped_when=())
-            answers = {KEEP: ("Yes", confirmed), "none": ("No, the tool sends no recoveries", none)}
-            return answers if rules.resolved_when else {}
-        if name is not None:
-            answers = dict(self._list_values(AlertField(name), question.candidates))
-        keep = "Yes" if question.is_confirmation else "None of these"
-        return {KEEP: (keep, self.mapping), **answers} if answers else {}
+            if not rules.resolved_when:
+                return {KEEP: ("Users resolve these alerts", confirmed)}
+            return {KEEP: ("Yes", confirmed), "none": ("No, the tool sends no recoveries", none)}
+        if name not in QUESTION_NAMES:
+            return {}
+        answers = dict(self._list_value_answers(AlertField(name), question.candidates))
+        keep = "None of these" if answers else "Keep it this way"
+        keep = "Yes" if question.is_confirmation else keep
+        return {KEEP: (keep, self._confirm(name)), **answers}
 
-    def _list_values(
+    def _confirm(self, name: str) -> FieldMapping:
+        """Return a copy of the mapping in which the question is recorded as confirmed."""
+        confirmed = dict.fromkeys((*self.mapping.rules.confirmed, name))
+        return self.mapping.with_rules(confirmed=tuple(confirmed))
+
+    def _list_value_answers(
         self, field: AlertField, candidates: tuple[Leaf, ...]
     ) -> Iterator[tuple[str, tuple[str, FieldMapping]]]:
-        """Yield an answer for each value that may fit a field better than the present value."""
-        join = self.mapping.rules.joins.get(field.value, ValueJoin(()))
-        current = (*self.mapping.paths.get(field, ((field.value,),))[:1], *join.paths)
+        """Yield an answer for each value that may fit a field better than the current value."""
+        current, proposed = (
+            _list_field_paths(each, field) for each in (self.mapping, self.proposed)
+        )
         is_added = field is AlertField.FINGERPRINT and (
             len(current) > 1 or field in self.mapping.paths
         )
         if is_added and len(current) > MAX_JOINED_VALUES:
             return
-        # A part of the title can be the better title, but the title is not the host.
-        titles = self.mapping.paths.get(AlertField.TITLE, ())
-        taken = {*(current[:1] if field is AlertField.TITLE else (*current, *titles))}
+        # Part of the title can be a better title. The whole title is offered as the host only if no
+        # other value can be the host.
+        only = candidates[0].path if len(candidates) == 1 else None
+        titles = {*self.mapping.paths.get(AlertField.TITLE, ())} - {only}
+        taken = {*(proposed[:1] if field is AlertField.TITLE else (*proposed, *titles))}
+        values = {str(find_value(self.messages.firing, path)).casefold() for path in current}
         texts: dict[str, Leaf] = {}
         for leaf in candidates:
             text = str(leaf.value).strip().casefold()
-            if leaf.path not in taken and text not in {"", "[]", *NO_NAMES}:
+            is_same = is_added and leaf.path not in current and text in values
+            if leaf.path not in taken and not is_same and text not in {"", "[]", *NO_NAMES}:
                 texts.setdefault(text, leaf)
         for leaf in list(texts.values())[:_MAX_VALUES]:
             label = f"{format_excerpt(leaf.value)}, {format_path(leaf.path)}"
             label = f"No, also compare {label}" if is_added else label
-            paths = (*current, leaf.path) if is_added else (leaf.path,)
-            yield serialize_path(leaf.path), (label, self.choose(field, paths))
+            added = tuple(dict.fromkeys((*current, leaf.path)))
+            paths = added if is_added else self._complete_paths(field, leaf.path)
+            yield serialize_path(leaf.path), (label, self.build_mapping_for_paths(field, paths))
 
-    def choose(self, field: AlertField, paths: tuple[PayloadPath, ...]) -> FieldMapping:
-        """Return the mapping that reads a field from the first path, and joins the others.
+    def _complete_paths(self, field: AlertField, path: PayloadPath) -> tuple[PayloadPath, ...]:
+        """Return the path, or all paths of the proposed fingerprint if they include the path."""
+        if field is not AlertField.FINGERPRINT:
+            return (path,)
+        identity = propose_identity(self.messages, path, self._environment)
+        return identity.paths if identity and path in identity.paths else (path,)
 
-        A host also becomes part of a fingerprint that is as proposed.
+    @property
+    def _environment(self) -> PayloadPath | None:
+        return self.mapping.paths.get(AlertField.ENVIRONMENT, (None,))[0]
+
+    def build_mapping_for_paths(
+        self, field: AlertField, paths: tuple[PayloadPath, ...]
+    ) -> FieldMapping:
+        """Return a mapping that reads a field from the first path and appends the other values.
+
+        If the field is the host, the host also becomes part of the fingerprint, unless the current
+        fingerprint differs from the proposed fingerprint.
         """
         first, *more = paths
         joins = dict(self.mapping.rules.joins)
@@ -148,11 +303,28 @@ class _Options:
             more = [path for path in join.paths if path != first]
         if more:
             joins[field.value] = replace(join, paths=tuple(more))
-        sources = {**self.mapping.paths, field: (first,)}
+        sources = {**self.mapping.paths, field: self._list_sources(field, first)}
         mapping = FieldMapping(sources, replace(self.mapping.rules, joins=joins))
         if field is not AlertField.HOSTS or self.is_changed(AlertField.FINGERPRINT.value):
             return mapping
-        environment = mapping.paths.get(AlertField.ENVIRONMENT, (None,))[0]
-        identity = propose_identity(self.messages, first, environment)
+        identity = propose_identity(self.messages, first, self._environment)
         options = replace(self, mapping=mapping)
-        return options.choose(AlertField.FINGERPRINT, identity.paths) if identity else mapping
+        return (
+            options.build_mapping_for_paths(AlertField.FINGERPRINT, identity.paths)
+            if identity
+            else mapping
+        )
+
+    def _list_sources(self, field: AlertField, first: PayloadPath) -> tuple[PayloadPath, ...]:
+        """Return a path, and the path of the same value in the recovery if it differs."""
+        known = self.mapping.paths.get(field, ())
+        if known[:1] == (first,):
+            return known
+        found = (leaf for leaf in self.messages.leaves if leaf.path == first)
+        return next(map(self.messages.list_paths, found), (first,))
+
+
+def _list_field_paths(mapping: FieldMapping, field: AlertField) -> tuple[PayloadPath, ...]:
+    """Return the first path of a field, and the paths of its appended values."""
+    join = mapping.rules.joins.get(field.value, ValueJoin(()))
+    return (*mapping.paths.get(field, ((field.value,),))[:1], *join.paths)

@@ -7,9 +7,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, MessageTexts
 from domain.alerts.integrations.types import IntegrationTypeName, NewIntegration
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping import AlertField
-from domain.alerts.reading.mapping_rules import (
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.mapping import AlertField
+from domain.alerts.parsing.mapping_rules import (
     MAX_JOINED_VALUES,
     MappingRules,
     Operator,
@@ -18,11 +18,12 @@ from domain.alerts.reading.mapping_rules import (
 )
 from domain.alerts.recognition.fields import Confidence
 from domain.core.database.pagination import MAX_ID
-from domain.core.types.base import Body, Resource, Text, Time, describe_choices
+from domain.core.types.base import Body, Option, Resource, Text, Time, build_choices_schema
 
 _MAX_PATH_LENGTH = 100
 _NEVER_RESOLVES_DESCRIPTION = (
-    "Reason why alerts with this mapping never resolve. Null if they can resolve."
+    "Reason why alerts with this mapping never resolve. Null if they can resolve, or if a user has "
+    "confirmed that only users resolve them."
 )
 _VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
 
@@ -31,6 +32,7 @@ GivenPath = Annotated[
     tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_MAX_PATH_LENGTH)
 ]
 _DeliveryId = Annotated[int, Field(ge=1, le=MAX_ID)]
+_QuestionName = Literal["title", "hosts", "severity", "fingerprint", "resolved_when"]
 _GivenPaths = Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=2)]
 
 
@@ -71,7 +73,7 @@ class MappingCondition(BaseModel):
 
 
 class MappingJoin(BaseModel):
-    """Values that are appended to a field."""
+    """Paths whose values are appended to a field, and the separator between the values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -80,18 +82,23 @@ class MappingJoin(BaseModel):
 
 
 class MappingRulesBody(BaseModel):
-    """The rules of a mapping."""
+    """The rules of a mapping: severities, recoveries, dropped items and joined values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="Severities, by the words that the sender uses."
+        default={}, description="Severity for each word that the sender uses."
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."
     )
     is_guess: bool = Field(
         default=False, description="True if `resolved_when` is a guess that was not confirmed."
+    )
+    confirmed: tuple[_QuestionName, ...] = Field(
+        default=(),
+        description="Names of the questions that were answered by keeping the proposal. They are "
+        "not asked again.",
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
         default=(),
@@ -106,7 +113,7 @@ class MappingRulesBody(BaseModel):
     def rules(self) -> MappingRules:
         """Mapping rules with validated values.
 
-        Raise InvalidError, which describes the problem.
+        Raise InvalidError, which describes the problem, if a value is not valid.
         """
         return parse_mapping_rules(self.model_dump(mode="json"))
 
@@ -115,7 +122,7 @@ _SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping
 
 
 class _Messages(Body):
-    """Messages about one alert."""
+    """A message about a problem, with an optional repeat and an optional recovery message."""
 
     sample: JsonText
     repeat: JsonText | None = Field(
@@ -127,20 +134,36 @@ class _Messages(Body):
 
     @property
     def texts(self) -> MessageTexts:
-        """The messages as texts."""
+        """The messages as JSON strings. A missing message is an empty string."""
         return MessageTexts(
             sample=self.sample, repeat=self.repeat or "", recovery=self.recovery or ""
         )
 
 
-class AlertMappingBody(Body):
+_SAMPLE_REPEAT = "Another message about the same problem as the sample, at most 64 KiB."
+_SAMPLE_RECOVERY = "Message about the recovery from the problem in the sample, at most 64 KiB."
+_KEPT = "If omitted, the saved message is kept as long as the sample is the same."
+
+
+class _SampleMessages(Body):
+    """Messages that are saved with a sample, so that proposals can use them."""
+
+    sample_repeat: JsonText | None = Field(default=None, description=f"{_SAMPLE_REPEAT} {_KEPT}")
+    sample_recovery: JsonText | None = Field(
+        default=None, description=f"{_SAMPLE_RECOVERY} {_KEPT}"
+    )
+
+
+class MappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
     sample: JsonText = Field(description="One alert in the sender's format, at most 64 KiB.")
     mapping: dict[AlertField, _GivenPaths] = Field(
         default={},
-        description="Path of each mapped field, optionally followed by a fallback path. Other "
-        "fields are read from the key with the same name.",
+        description=(
+            "Path of each mapped field, optionally followed by a fallback path. Unmapped fields "
+            "are read from the key with the same name."
+        ),
     )
     rules: MappingRulesBody | None = Field(
         default=None,
@@ -156,7 +179,11 @@ class AlertMappingBody(Body):
     )
 
 
-class MappedIntegration(NewIntegration):
+class AlertMappingBody(MappingBody, _SampleMessages):
+    """A mapping to save, with its sample."""
+
+
+class MappedIntegration(NewIntegration, _SampleMessages):
     """A new integration, optionally with a mapping, such as a proposal from `recognize`."""
 
     sample: JsonText | None = Field(
@@ -171,8 +198,8 @@ class MappedIntegration(NewIntegration):
     )
 
 
-class MappingPreviewBody(AlertMappingBody, _Messages):
-    """A mapping, and the messages that it is tried on."""
+class MappingPreviewBody(MappingBody, _Messages):
+    """A mapping, and the messages for its preview."""
 
 
 class SampleField(Resource):
@@ -180,16 +207,18 @@ class SampleField(Resource):
 
     path: GivenPath
     label: str = Field(description="Path as shown on web pages.")
-    type: Annotated[str, describe_choices("string", "number", "boolean", "null", "array")] = Field(
-        validation_alias="json_type"
+    type: Annotated[str, build_choices_schema("string", "number", "boolean", "null", "array")] = (
+        Field(validation_alias="json_type")
     )
     example: str = Field(description="First characters of the value.")
 
 
 class AlertMapping(Resource):
-    """Sample and mapping of an integration."""
+    """The sample payload and the mapping of an integration."""
 
     sample: str | None = Field(description="Sample as it was sent. Null if no mapping is saved.")
+    sample_repeat: str | None = Field(description=_SAMPLE_REPEAT)
+    sample_recovery: str | None = Field(description=_SAMPLE_RECOVERY)
     mapping: dict[AlertField, tuple[GivenPath, ...]]
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
@@ -201,7 +230,7 @@ class ReadAlert(Resource):
     """An alert that was parsed from a body."""
 
     title: str
-    severity: Annotated[str, describe_choices(*Severity)]
+    severity: Annotated[str, build_choices_schema(*Severity)]
     severity_reason: str
     is_over: bool = Field(description="True if the report resolves the alert.")
     fields: dict[str, str]
@@ -209,7 +238,7 @@ class ReadAlert(Resource):
     fingerprint_source: str
 
     @property
-    def labelled(self) -> tuple[tuple[str, str], ...]:
+    def labeled_fields(self) -> tuple[tuple[str, str], ...]:
         """Fields with their labels on web pages."""
         return tuple((name.replace("_", " "), value) for name, value in self.fields.items())
 
@@ -218,38 +247,45 @@ class ReadMessage(Resource):
     """The effect of a repeat or recovery message on the alert that the sample opens."""
 
     alert: ReadAlert | None = Field(
-        description="Alert that is read from it. Null if it is dropped."
+        description="Alert that is read from the message. Null if the message is dropped."
     )
     joins: bool = Field(description="True if the message belongs to the alert of the sample.")
     resolves: bool = Field(description="True if the message resolves the alert of the sample.")
-    sentence: str = Field(description="The result as a sentence.")
+    sentence: str = Field(description="Sentence that describes the result.")
 
 
 class AlertReading(Resource):
     """Values that a mapping reads from a delivery."""
 
     title: str
-    severity: Annotated[str, describe_choices(*Severity)]
+    severity: Annotated[str, build_choices_schema(*Severity)]
     ended_at: Time | None
     is_dropped: bool = Field(
         description="True if a rule drops the item, so that it opens no alert."
     )
     #: Number of the alert that the delivery belongs to. The oldest delivery has number 1.
-    group: int = Field(description="Deliveries with the same number are reports of one alert.")
+    group: int = Field(
+        description="Group number. Deliveries with the same number belong to the same alert."
+    )
 
 
 class ReportCounts(Resource):
-    """Numbers of alerts and reports if stored deliveries are read with one mapping."""
+    """Counts of the alerts and reports that a mapping produces from stored deliveries."""
 
-    opened: int = Field(default=0, description="Alerts that are opened.")
-    joined: int = Field(default=0, description="Reports that join an open alert.")
-    resolved: int = Field(default=0, description="Alerts that are resolved.")
+    opened: int = Field(default=0, description="Number of alerts that are opened.")
+    joined: int = Field(default=0, description="Number of reports that join an open alert.")
+    resolved: int = Field(default=0, description="Number of alerts that are resolved.")
     repeats: int = Field(
-        default=0, description="Alerts that are opened while one about the same problem is open."
+        default=0,
+        description=(
+            "Number of alerts that are opened while another alert about the same problem is open."
+        ),
     )
-    unmatched_recoveries: int = Field(default=0, description="Recoveries without an open alert.")
+    unmatched_recoveries: int = Field(
+        default=0, description="Number of recoveries without an open alert."
+    )
     merged_hosts: int = Field(
-        default=0, description="Reports that join or resolve the alert of another host."
+        default=0, description="Number of reports that join or resolve the alert of another host."
     )
 
 
@@ -263,7 +299,7 @@ class ComparedDelivery(Resource):
 
 
 class SamplePreview(Resource):
-    """The alert that a sample would open."""
+    """The alert that a sample would open, and the effects of the repeat and the recovery."""
 
     alert: ReadAlert | None = Field(
         description="Alert that the sample would open. Null if a rule drops the sample."
@@ -275,10 +311,16 @@ class SamplePreview(Resource):
     )
     parse_warnings: tuple[str, ...]
     repeat: ReadMessage | None = Field(
-        description="Effect of the repeated message. Null if the request has none."
+        description=(
+            "Effect of the repeated message. Null if the request does not contain a repeated "
+            "message."
+        )
     )
     recovery: ReadMessage | None = Field(
-        description="Effect of the recovery. Null if the request has none."
+        description=(
+            "Effect of the recovery message. Null if the request does not contain a recovery "
+            "message."
+        )
     )
 
 
@@ -292,24 +334,29 @@ class AlertMappingPreview(SamplePreview):
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
     before: ReportCounts = Field(
-        description="Numbers for the stored deliveries and the current mapping."
+        description="Report counts for the stored deliveries with the current mapping."
     )
     after: ReportCounts = Field(
-        description="Numbers for the stored deliveries and the proposed mapping."
+        description="Report counts for the stored deliveries with the proposed mapping."
     )
+
+
+_ANSWERS: Any = Field(
+    default={},
+    description=(
+        "Selected answer to each question in a previous response, by question name, such as "
+        '`{"severity": "high"}`.'
+    ),
+)
 
 
 class RecognitionBody(_Messages):
     """Messages that a monitoring tool sends for one alert."""
 
     sample: JsonText = Field(
-        description="Message about a problem, or an array of them, at most 64 KiB."
+        description="Message about a problem, or an array of such messages, at most 64 KiB."
     )
-    answers: dict[Text, Text] = Field(
-        default={},
-        description="Value of the chosen answer for each question in a previous response, by the "
-        'name of the question, such as `{"severity": "high"}`.',
-    )
+    answers: Annotated[dict[Text, Text], Option("--answer")] = _ANSWERS
 
 
 class MappingFinding(Resource):
@@ -318,15 +365,16 @@ class MappingFinding(Resource):
     field: AlertField | None = Field(
         description="Field of the alert. Null for the rule that resolves alerts."
     )
-    source: str = Field(description="Path of the value, or the rule as a phrase.")
-    confidence: Annotated[str, describe_choices(*Confidence)] = Field(
-        description="`sure` if the given messages prove it, `unsure` if the user should check it."
+    source: str = Field(description="Path of the value, or a description of the rule.")
+    confidence: Annotated[str, build_choices_schema(*Confidence)] = Field(
+        description="`sure` if the given messages prove it, `likely` if they suggest it, or "
+        "`unsure` if the user should check it."
     )
     reason: str
 
 
 class MappingAnswer(Resource):
-    """An answer to a question about a proposed mapping."""
+    """A possible answer to a question about a proposed mapping."""
 
     value: str
     label: str = Field(description="Answer as shown on web pages.")
@@ -335,10 +383,14 @@ class MappingAnswer(Resource):
 class MappingQuestion(Resource):
     """A question about a fact that the messages do not contain."""
 
-    name: str | None = Field(description="Key of the answer. Null if there are no answers.")
+    name: str | None = Field(
+        description="Key of the question in `answers`. Null if there are no answers to select from."
+    )
     text: str
     choices: tuple[MappingAnswer, ...]
-    answer: str | None = Field(description="Value of the given answer.")
+    answer: str | None = Field(
+        description="Value of the selected answer. Null if the question has not been answered."
+    )
 
 
 class AlertRecognition(SamplePreview):
@@ -346,10 +398,12 @@ class AlertRecognition(SamplePreview):
 
     tool: str | None = Field(description="Name of the tool. Null if the tool is unknown.")
     type: IntegrationTypeName = Field(description="Type of the integration to create.")
-    hint: str = Field(description="Instruction for configuring the tool. May be empty.")
+    hint: str = Field(description="Instructions for configuring the tool. May be empty.")
     sample: str = Field(
         description="Sample to save with the mapping. For an array, this is the first object."
     )
+    sample_repeat: str | None = Field(description="Repeated message to save with the sample.")
+    sample_recovery: str | None = Field(description="Recovery message to save with the sample.")
     mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
         description="Mapping to save. If the tool is unknown, the mapping is guessed from the "
         "keys and values of the messages."
@@ -369,27 +423,30 @@ class RelatedDelivery(Resource):
 
     delivery_id: int
     received_at: Time
-    role: Annotated[str, describe_choices("sample", "repeat", "recovery")]
+    role: Annotated[str, build_choices_schema("sample", "repeat", "recovery")]
 
 
 class DeliveryRecognitionBody(Body):
-    """Stored deliveries for one alert."""
+    """IDs of stored deliveries that concern the same alert, to identify the tool that sent them."""
 
-    sample: _DeliveryId = Field(description="Id of a delivery about a problem.")
+    sample: _DeliveryId = Field(description="ID of a delivery that reports a problem.")
     repeat: _DeliveryId | None = Field(
-        default=None, description="Id of another delivery about the same problem."
+        default=None, description="ID of another delivery that reports the same problem."
     )
     recovery: _DeliveryId | None = Field(
-        default=None, description="Id of the delivery about its recovery."
+        default=None, description="ID of the delivery that reports the recovery."
     )
+    answers: Annotated[dict[Text, Text], Option("--answer")] = _ANSWERS
 
 
 class DeliveryRecognition(AlertRecognition):
-    """The proposed settings for stored deliveries, and further deliveries for the same alert."""
+    """The proposed settings for stored deliveries, and other deliveries for the same alert."""
 
     related: tuple[RelatedDelivery, ...] = Field(
-        description="Later deliveries that look like the repeat and the recovery of the sample, "
-        "among the last 50."
+        description=(
+            "Later deliveries, among the last 50, that appear to report the same problem or its "
+            "recovery."
+        )
     )
 
 
@@ -401,5 +458,7 @@ class MappingFix(Resource):
     rules: _SerializedRules
     revision: str = Field(description="Revision of the mapping that the fix changes.")
     deliveries: int = Field(description="Number of stored deliveries that the fix was tried on.")
-    before: ReportCounts = Field(description="Numbers for the deliveries and the current mapping.")
-    after: ReportCounts = Field(description="Numbers for the deliveries and the fix.")
+    before: ReportCounts = Field(
+        description="Report counts for the deliveries with the current mapping."
+    )
+    after: ReportCounts = Field(description="Report counts for the deliveries with the fix.")

@@ -2,13 +2,13 @@
 
 Each integration has its own monitor until a user joins it with other integrations. Reports are
 grouped into alerts, and recoveries resolve alerts, within a monitor. The stored fingerprint of an
-alert is combined with its monitor (`domain.alerts.reading.fingerprint.combine_with_monitor`).
+alert is combined with its monitor (`domain.alerts.parsing.fingerprint.combine_with_monitor`).
 
 ==========================  =======================================================================
 event                       effect
 ==========================  =======================================================================
-integration created         It gets a new monitor. If a host of an earlier release stores alerts
-                            for it without a monitor, they are moved to this monitor later.
+integration created         It gets a new monitor. If a host that runs an earlier release stores
+                            alerts for it without a monitor, they are moved to this monitor later.
 integration joined          It gets the monitor of the others, and its alerts are moved there.
 integration separated       It gets a new monitor, and its own alerts are moved there.
 integration deleted         Its alerts keep the monitor. Only integrations that were joined with it
@@ -35,12 +35,16 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.registry import get_integration_type
-from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind, add_activity_entry
+from domain.alerts.handling.activity import AUTOMATIC_VIA, ActivityEntryKind, add_activity_entry
 from domain.alerts.handling.status import lock_project_alerts
 from domain.alerts.integrations.integrations import lock_integrations
-from domain.alerts.reading.fingerprint import combine_with_monitor
+from domain.alerts.parsing.fingerprint import combine_with_monitor
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.core.database.rows import delete_rows, insert_into, update_rows
+from domain.core.database.bulk_statements import (
+    build_bulk_delete,
+    build_bulk_update,
+    build_session_insert,
+)
 from domain.core.errors import InvalidError
 from domain.core.hosts import list_running_hosts
 from domain.core.randomness import generate_random_hex
@@ -66,7 +70,7 @@ _IGNORED = "ignored"
 
 
 class _MovedAlert(NamedTuple):
-    """An alert that is moved to another monitor."""
+    """An alert to move to another monitor, with its fingerprint in the current monitor."""
 
     id: int
     status: str
@@ -90,7 +94,7 @@ _MOVED_ALERT_COLUMNS = (
 
 
 def generate_monitor_id() -> int:
-    """Return the ID of a monitor that no integration has ever had."""
+    """Return a new monitor ID, which no integration has ever had."""
     return (int(generate_random_hex(8), 16) >> 1) + 1
 
 
@@ -115,7 +119,7 @@ def join_integrations(
 
     Return a short description of the change, or None if nothing changed. The caller must have
     locked the integrations, and `others` contains all other integrations of the project. Raise
-    InvalidError, which names the invalid field.
+    InvalidError, which names the field, if an integration cannot be joined.
     """
     session, now = work.session, work.now
     present = list_joined_ids(integration, others)
@@ -141,7 +145,7 @@ def _get_integrations_to_join(
 ) -> list[Integration]:
     """Return the integrations to join.
 
-    Raise InvalidError if one of them cannot be joined.
+    Raise InvalidError if an integration cannot be joined.
     """
     by_id = {each.id: each for each in others}
     if wanted and not get_integration_type(integration.type).receives:
@@ -150,8 +154,8 @@ def _get_integrations_to_join(
     for each in wanted:
         if each not in by_id or not get_integration_type(by_id[each].type).receives:
             message = (
-                f"`joined_with` contains {each}, which is not another integration of this project "
-                "that receives alerts."
+                f"`joined_with` contains {each}. It can contain only other integrations of this "
+                "project that receive alerts."
             )
             raise InvalidError(message, field="joined_with")
         left_out = set(list_joined_ids(by_id[each], others)) - set(wanted)
@@ -164,7 +168,7 @@ def _get_integrations_to_join(
 def _set_monitor(
     integration: Integration, monitor_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Set the monitor of an integration, and move its open alerts to it.
+    """Set the monitor of an integration, and move the integration's open alerts to the monitor.
 
     The integration's resolved alerts are moved later.
     """
@@ -214,8 +218,8 @@ def _resolve_duplicates(
 ) -> None:
     """Resolve all but one of the open alerts that would have the same fingerprint.
 
-    The remaining alert gets the highest severity. If this raises its severity, users are notified
-    as after another report.
+    The remaining alert receives the highest severity. If this raises its severity, users are
+    notified as if a new report had raised it.
     """
     equal: dict[bytes, list[_MovedAlert]] = {}
     for each in moved:
@@ -236,7 +240,7 @@ def _resolve_duplicates(
             continue
         ids = [each.id for each in ended]
         session.execute(
-            update_rows(Alert)
+            build_bulk_update(Alert)
             .where(Alert.id.in_(ids))
             .values(status=RESOLVED, ended_at=over(Alert.started_at, now))
         )
@@ -246,12 +250,12 @@ def _resolve_duplicates(
             .order_by(Alert.severity)
             .limit(1)
         ).one()
-        own = update_rows(Alert).where(Alert.id == kept.id, Alert.severity > worst.severity)
+        own = build_bulk_update(Alert).where(Alert.id == kept.id, Alert.severity > worst.severity)
         session.execute(own.values(severity=worst.severity, severity_reason=worst.severity_reason))
         number = session.scalar(select(Alert.iid).where(Alert.id == kept.id))
         for alert_id in ids:
             entry = add_activity_entry(
-                alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now
+                alert_id, ActivityEntryKind.STATUS, RESOLVED, by=None, session=session, now=now
             )
             entry.via = f"{AUTOMATIC_VIA}: alert #{number} of a joined integration is the same"
     session.flush()
@@ -281,10 +285,10 @@ def _move_alerts(
     ]
     if rows:
         session.connection().execute(_SET_FINGERPRINT_AND_MONITOR, rows)
-        _move_incident_fingerprints(project_id, moved, monitor_id, session=session)
+        _replace_incident_fingerprints(project_id, moved, monitor_id, session=session)
 
 
-def _move_incident_fingerprints(
+def _replace_incident_fingerprints(
     project_id: int, moved: Sequence[_MovedAlert], monitor_id: int, *, session: Session
 ) -> None:
     """Replace the previous fingerprints of moved alerts in open incidents."""
@@ -313,18 +317,18 @@ def _move_incident_fingerprints(
         return
     former = [(row.incident_id, row.fingerprint) for row in held]
     holds = tuple_(IncidentFingerprint.incident_id, IncidentFingerprint.fingerprint)
-    session.execute(delete_rows(IncidentFingerprint).where(holds.in_(former)))
+    session.execute(build_bulk_delete(IncidentFingerprint).where(holds.in_(former)))
     session.execute(
-        insert_into(IncidentFingerprint, session=session).on_conflict_do_nothing(), rows
+        build_session_insert(IncidentFingerprint, session=session).on_conflict_do_nothing(), rows
     )
 
 
 def update_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
     """Move alerts to changed monitors, and create monitors for integrations from earlier releases.
 
-    `between` must commit. While any host runs an earlier release, integrations without a monitor
-    keep sharing their alerts. Alerts that such a host stores for an integration with a monitor are
-    moved to that monitor.
+    `between` is called after each step, and must commit. While any host runs an earlier release,
+    integrations without a monitor keep sharing their alerts. Alerts that such a host stores for an
+    integration with a monitor are moved to that monitor.
     """
     pending = select(Integration.project_id).distinct()
     present = list_running_hosts(session=session, now=now)
@@ -341,7 +345,7 @@ def update_monitors(*, session: Session, now: datetime, between: Callable[[], No
     )
     over = now - _MAX_REQUEST_DURATION if know_monitors else None
     for integration_id, project_id in session.execute(changed.order_by(Integration.id)).all():
-        _move_alerts_of_integration(
+        _move_integration_alerts(
             integration_id, project_id, over, session=session, now=now, between=between
         )
 
@@ -406,10 +410,10 @@ def _assign_to_last_reporters(
         if alert.integration_id is not None and alert.integration_id != owner:
             others.append((alert.id, owner, alert.integration_id))
     for alert_id, owner, former in others:
-        own = update_rows(Alert).where(Alert.id == alert_id)
+        own = build_bulk_update(Alert).where(Alert.id == alert_id)
         session.execute(own.values(integration_id=owner))
         named = {"alert_id": alert_id, "integration_id": former, "created_at": now}
-        statement = insert_into(AlertReporter, session=session).values(**named)
+        statement = build_session_insert(AlertReporter, session=session).values(**named)
         session.execute(statement.on_conflict_do_nothing())
     for monitor_id, alerts in of_monitors.items():
         for begin in range(0, len(alerts), _MAX_ROWS_PER_STATEMENT) if monitor_id else ():
@@ -420,7 +424,7 @@ def _assign_to_last_reporters(
             _move_alerts(project_id, some, monitor_id, session=session)
 
 
-def _move_alerts_of_integration(
+def _move_integration_alerts(
     integration_id: int,
     project_id: int,
     over: datetime | None,
@@ -431,7 +435,7 @@ def _move_alerts_of_integration(
 ) -> None:
     """Move the alerts of an integration to its monitor, newest first.
 
-    If the monitor was changed before `over`, the change is then marked as complete.
+    Afterwards, the change of the monitor is marked as complete if it was made before `over`.
     """
     own = {each.id: each for each in _lock_project(project_id, session=session)}.get(integration_id)
     if own is None or own.monitor_id is None or own.monitor_changed_at is None:
@@ -459,7 +463,7 @@ def _move_alerts_of_integration(
         between()
     if over is not None and changed_at < over:
         session.execute(
-            update_rows(Integration)
+            build_bulk_update(Integration)
             .where(Integration.id == integration_id, Integration.monitor_changed_at == changed_at)
             .values(monitor_changed_at=None)
         )

@@ -9,7 +9,7 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.stored_reports import read_stored_bodies
 from domain.alerts.integrations.types import IntegrationView, LabelQuery, ReceivedLabel
-from domain.alerts.reading.text import convert_to_short_text
+from domain.alerts.parsing.text_conversion import convert_to_short_text
 from domain.core.types.pagination import ListPage
 from domain.projects.views import ProjectView
 from models import Delivery

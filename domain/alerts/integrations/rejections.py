@@ -33,7 +33,7 @@ from domain.alerts.integrations.setup_progress import (
     recognize_sender,
 )
 from domain.core.clock import format_api_time
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from domain.projects.bots import Maintainer, find_maintainers
 from models import Alert, Delivery, Integration, Project
@@ -51,7 +51,7 @@ _RECEIVING_TYPES = tuple(each.name for each in FORMATS)
 
 
 class _WatchedIntegration(NamedTuple):
-    """An integration with the latest deliveries in its log."""
+    """An integration, with the IDs of its last accepted and last rejected deliveries."""
 
     id: int
     project_id: int
@@ -79,8 +79,8 @@ class _RejectionRun(NamedTuple):
 def update_rejected_since(sign: MessageSettings | None, *, session: Session, now: datetime) -> int:
     """Record the integrations that reject all deliveries, and return the number of new records.
 
-    Maintainers of the newly recorded integrations get an email, unless `sign` is None because no
-    email can be sent.
+    Maintainers of the newly recorded integrations receive an email, unless `sign` is None because
+    no email can be sent.
     """
     return sum(
         _update_integration(watched, sign, session=session, now=now)
@@ -207,7 +207,7 @@ def _set_rejected_since(
     Return False if another worker has already stored the time.
     """
     changed = session.scalar(
-        update_rows(Integration)
+        build_bulk_update(Integration)
         .where(
             Integration.id == watched.id,
             Integration.rejected_since.is_not_distinct_from(watched.rejected_since),

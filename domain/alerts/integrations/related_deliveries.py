@@ -9,20 +9,20 @@ from sqlalchemy import select
 
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
-from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, StoredSize, limit_total_size
+from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, DeliverySize, list_ids_within_size
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_preview import MessageParser
 from domain.alerts.integrations.mapping_types import RelatedDelivery
 from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES
 from domain.alerts.integrations.stored_reports import StoredBody, read_stored_bodies
-from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import AlertField
-from domain.alerts.reading.mapping_rules import Operator
+from domain.alerts.parsing.incoming_alert import IncomingAlert
+from domain.alerts.parsing.mapping import AlertField
+from domain.alerts.parsing.mapping_rules import Operator
 from domain.alerts.recognition.fields import Confidence
+from domain.alerts.recognition.known_tools import propose_mapping
 from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
@@ -48,10 +48,10 @@ class _MessageComparison:
     reading: ParserSettings
 
     def find_role(self, later: Mapping[str, object]) -> str | None:
-        """Return `repeat` or `recovery` for a later message about the same alert, or else None.
+        """Return `repeat` or `recovery` for a later message about the same alert, or None.
 
-        Both messages must have the same structure and the same identity. A recovery must also have
-        the opposite state, or an end.
+        Both messages must have the same structure and identify the same alert. A recovery must also
+        have the opposite state or an end time.
         """
         keys, other_keys = self._keys, _list_keys(later)
         if len(keys & other_keys) < _MIN_SHARED_KEYS * len(keys | other_keys):
@@ -71,7 +71,7 @@ class _MessageComparison:
         is_over = (
             proposal.tool is not None
             or Confidence.SURE in (confidence.get(None), confidence.get(AlertField.END_TIME))
-            or any(rule.operator is Operator.CONTAINS for rule in rules)
+            or any(rule.operator is Operator.CONTAINS_WORD for rule in rules)
         )
         if is_over:
             alert = self._parse(messages, later)
@@ -111,12 +111,12 @@ def find_related_deliveries(
 ) -> tuple[RelatedDelivery, ...]:
     """Return the stored deliveries that look like the repeat and the recovery of a message.
 
-    If the message itself is stored, only later deliveries are compared. Without a message, return
-    up to five of the latest deliveries with the role `sample`.
+    If the message itself is stored, only later deliveries are compared. If no message is given,
+    return up to five of the latest deliveries with the role `sample`.
     """
     stored = _list_messages(work, get_receiving_integration(work, project, integration_id).id)
     if payload is None:
-        return tuple(_list_samples(work, stored[-_MAX_SAMPLES:]))
+        return tuple(_list_initial_messages(work, stored[-_MAX_SAMPLES:]))
     comparison = _build_comparison(work, payload)
     payloads = [each.payload for each in stored]
     start = payloads.index(payload) + 1 if payload in payloads else 0
@@ -124,7 +124,7 @@ def find_related_deliveries(
     for each in stored[start:]:
         role = comparison.find_role(each.payload) if each.payload != payload else None
         if role is not None:
-            found.setdefault(role, _build_related(each, role))
+            found.setdefault(role, _build_related_delivery(each, role))
         if role == "recovery":
             break
     return tuple(found.values())
@@ -134,9 +134,10 @@ def find_related_deliveries(
 def find_earlier_message(
     work: UnitOfWork, project: ProjectView, integration_id: int, delivery_id: int
 ) -> RelatedDelivery | None:
-    """Return the latest earlier delivery that the given delivery seems to repeat or to resolve.
+    """Return the most recent delivery that the given delivery seems to repeat or to resolve.
 
-    The result has the role of the later delivery. Return None if there is no such delivery.
+    The `role` in the result is the role of the given delivery. Return None if there is no such
+    delivery.
     """
     integration = get_receiving_integration(work, project, integration_id)
     stored = _list_messages(work, integration.id, until=delivery_id)
@@ -145,16 +146,18 @@ def find_earlier_message(
     for each in stored[-2::-1]:
         role = _build_comparison(work, each.payload).find_role(stored[-1].payload)
         if role is not None:
-            return _build_related(each, role)
+            return _build_related_delivery(each, role)
     return None
 
 
-def _list_samples(work: UnitOfWork, stored: Sequence[StoredBody]) -> Iterator[RelatedDelivery]:
+def _list_initial_messages(
+    work: UnitOfWork, stored: Sequence[StoredBody]
+) -> Iterator[RelatedDelivery]:
     """Yield the deliveries that are neither a repeat nor a recovery of another delivery."""
     comparisons: list[_MessageComparison] = []
     for each in stored:
         if not any(earlier.find_role(each.payload) for earlier in comparisons):
-            yield _build_related(each, "sample")
+            yield _build_related_delivery(each, "sample")
         comparisons.append(_build_comparison(work, each.payload))
 
 
@@ -162,7 +165,7 @@ def _build_comparison(work: UnitOfWork, payload: Mapping[str, object]) -> _Messa
     return _MessageComparison(payload, now=work.now, reading=work.policy(ParserSettings))
 
 
-def _build_related(body: StoredBody, role: str) -> RelatedDelivery:
+def _build_related_delivery(body: StoredBody, role: str) -> RelatedDelivery:
     return RelatedDelivery(delivery_id=body.id, received_at=body.received_at, role=role)
 
 
@@ -178,9 +181,9 @@ def _list_messages(work: UnitOfWork, integration_id: int, until: int = MAX_ID) -
         .order_by(Delivery.id.desc())
         .limit(MAX_EXAMINED_DELIVERIES)
     )
-    small = [StoredSize(*row) for row in sizes if row.size <= MAX_SAMPLE_BYTES]
+    small = [DeliverySize(*row) for row in sizes if row.size <= MAX_SAMPLE_BYTES]
     bodies = read_stored_bodies(
-        Delivery.id.in_(limit_total_size(small[:_MAX_COMPARED_DELIVERIES], _MAX_TOTAL_BYTES)),
+        Delivery.id.in_(list_ids_within_size(small[:_MAX_COMPARED_DELIVERIES], _MAX_TOTAL_BYTES)),
         limit=_MAX_COMPARED_DELIVERIES,
         session=work.session,
         reading=work.policy(ParserSettings),

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.body import parse_body_object, parse_json
-from domain.alerts.reading.incoming import Severity, UnreadableBodyError
-from domain.alerts.reading.mapping import (
+from domain.alerts.parsing.incoming_alert import Severity, UnreadableBodyError
+from domain.alerts.parsing.json_body import parse_body_object, parse_json
+from domain.alerts.parsing.mapping import (
     NO_FIELD_MAPPING,
     AlertField,
     FieldMapping,
     SampleEntry,
     SampleValue,
-    describe_value,
+    build_sample_value,
     get_json_type,
     list_sample_values,
 )
-from domain.alerts.reading.mapping_rules import (
+from domain.alerts.parsing.mapping_rules import (
     MAX_RULES_PER_KIND,
     NO_RULES,
     MappingRules,
@@ -29,7 +29,7 @@ from domain.alerts.reading.mapping_rules import (
     validate_payload_condition,
     validate_value_join,
 )
-from domain.alerts.reading.paths import (
+from domain.alerts.parsing.payload_paths import (
     PayloadPath,
     find_value,
     format_path,
@@ -37,7 +37,7 @@ from domain.alerts.reading.paths import (
     parse_path,
     serialize_path,
 )
-from domain.alerts.reading.text import (
+from domain.alerts.parsing.text_conversion import (
     convert_to_short_text,
     convert_to_text,
     format_canonical_json,
@@ -45,8 +45,8 @@ from domain.alerts.reading.text import (
     is_blank,
     replace_unstorable_characters,
 )
+from domain.alerts.recognition.known_tools import propose_mapping
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: Maximum number of fields in the tree of a sample.
@@ -63,7 +63,7 @@ class SampleNode(SampleEntry):
     name: str
     #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
-    #: The value as a word of a rule, or None if rules cannot compare it.
+    #: Value as a word in a rule, or None if rules cannot compare the value.
     word: str | None
     branches: tuple["SampleNode", ...]
 
@@ -71,12 +71,12 @@ class SampleNode(SampleEntry):
 def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
     """Return the tree of a sample in its original order, with at most MAX_TREE_NODES fields.
 
-    A string that contains a JSON object has the fields of this object.
+    If a string contains a JSON object, the fields of the object are nested below the string.
     """
-    return _build_branches((), payload, iter(range(MAX_TREE_NODES)))
+    return _build_child_nodes((), payload, iter(range(MAX_TREE_NODES)))
 
 
-def _build_branches(
+def _build_child_nodes(
     path: PayloadPath, value: object, room: Iterator[int]
 ) -> tuple[SampleNode, ...]:
     found = []
@@ -91,7 +91,7 @@ def _build_branches(
                 json_type=get_json_type(child),
                 gist=_summarize_value(child),
                 word=_find_rule_word(child),
-                branches=_build_branches(at, child, room),
+                branches=_build_child_nodes(at, child, room),
             )
         )
     return tuple(found)
@@ -222,7 +222,7 @@ MAX_SAMPLE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A parsed sample payload."""
+    """A sample payload: its JSON text, the parsed object, and the values that can be mapped."""
 
     text: str
     payload: Mapping[str, object]
@@ -250,12 +250,12 @@ class FieldChoice:
 
     @property
     def label(self) -> str:
-        """Label of the field."""
+        """Label of the field on web pages."""
         return self.field.label
 
 
 def parse_sample(text: str, *, nesting_limit: int) -> Sample:
-    """Parse a sample.
+    """Parse the JSON text of a sample payload.
 
     Raise InvalidError if the sample is too large or not a JSON object.
     """
@@ -274,17 +274,34 @@ def parse_sample(text: str, *, nesting_limit: int) -> Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageTexts:
-    """Messages about one alert as JSON texts. The repeat and the recovery may be empty."""
+    """Messages about one alert as JSON strings. The repeat and the recovery may be empty."""
 
     sample: str
     repeat: str = ""
     recovery: str = ""
 
 
+def get_saved_messages(integration: IntegrationView) -> MessageTexts:
+    """Return the messages that are saved with the mapping of an integration."""
+    return MessageTexts(
+        sample=integration.sample or "",
+        repeat=integration.sample_repeat or "",
+        recovery=integration.sample_recovery or "",
+    )
+
+
+def format_messages(sample: Sample, messages: Messages) -> MessageTexts:
+    """Return a sample and its other messages in the form in which they are saved with a mapping."""
+    repeat, recovery = (
+        format_sample(each) if each else "" for each in (messages.repeat, messages.recovery)
+    )
+    return MessageTexts(sample=sample.text, repeat=repeat, recovery=recovery)
+
+
 def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, Messages]:
     """Return the parsed sample and all messages. Only the first object in an array is used.
 
-    Raise InvalidError, which names the message.
+    Raise InvalidError, which names the message, if a message is not valid.
     """
     found = {
         name: _parse_message(text, name, nesting_limit=nesting_limit)
@@ -350,7 +367,12 @@ def parse_mapping_choices(
     is_guess = saved.rules.is_guess and rules.resolved_when == saved.rules.resolved_when
     return FieldMapping(
         _parse_chosen_paths(chosen.paths, offered),
-        replace(rules, severity_words=saved.rules.severity_words, is_guess=is_guess),
+        replace(
+            rules,
+            severity_words=saved.rules.severity_words,
+            is_guess=is_guess,
+            confirmed=saved.rules.confirmed,
+        ),
     )
 
 
@@ -369,26 +391,29 @@ def _parse_chosen_paths(
 
 def build_mapping(
     given: Mapping[AlertField, Sequence[PayloadPath]],
-    sample: Sample,
+    messages: Messages,
     rules: MappingRules = NO_RULES,
     saved: FieldMapping = NO_FIELD_MAPPING,
 ) -> FieldMapping:
     """Return a mapping with the given rules and paths. The second path of a field is its fallback.
 
-    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. Saved
-    and proposed mappings may read values that only other payloads from the sender contain.
+    A path must be in one of the messages, the saved mapping, or the mapping proposed for the
+    messages. Saved and proposed mappings may read values that only other payloads from the sender
+    contain.
 
     The paths for the end time and for rules are not checked, because the values that resolve or
     drop an alert are often missing from the sample.
 
-    Raise InvalidParametersError, which lists all invalid paths.
+    Raise InvalidParametersError, which lists all invalid paths, if a path is not valid.
     """
-    proposed = propose_mapping(Messages(firing=sample.payload)).mapping
-    offered = {value.path for value in sample.values}
-    offered.update(saved.all_paths, proposed.all_paths)
+    payloads = (messages.firing, *messages.other_messages)
+    offered = {value.path for each in payloads for value in list_sample_values(each)}
+    for known in (messages, Messages(firing=messages.firing)):
+        offered.update(propose_mapping(known).mapping.all_paths)
+    offered.update(saved.all_paths)
     problems = [
         InvalidValue(
-            f"mapping.{field}", f"contains {format_path(path)}, which is not in the sample"
+            f"mapping.{field}", f"contains {format_path(path)}, which is in none of the messages"
         )
         for field, paths in given.items()
         for path in paths
@@ -405,7 +430,7 @@ class MappingDraft:
 
     sample: Sample
     mapping: FieldMapping
-    #: The sample, and the repeat and the recovery if they are known.
+    #: Sample, with the repeat and the recovery if they are known.
     messages: Messages
     #: True if the sample differs from the sample for which the choices were made. The mapping is
     #: then the proposed mapping.
@@ -421,7 +446,7 @@ class MappingDraft:
     @property
     def digest(self) -> str:
         """SHA-256 hash of the mapping, except for severity words and confirmations."""
-        stored = self.mapping.with_rules(severity_words={}, is_guess=False).stored
+        stored = self.mapping.with_rules(severity_words={}, is_guess=False, confirmed=()).stored
         return sha256(format_canonical_json(stored)).hexdigest()
 
     @property
@@ -436,18 +461,18 @@ class MappingDraft:
 
     @property
     def rule_choices(self) -> RuleChoices:
-        """Rows of the rule tables."""
+        """Rows of the form's rule tables."""
         return build_rule_choices(self.mapping.rules)
 
     @property
-    def missing(self) -> tuple[SampleValue, ...]:
+    def missing_values(self) -> tuple[SampleValue, ...]:
         """Values in the mapping or in the other messages that are missing from the sample."""
         offered = {value.path for value in self.sample.values}
         found = {
-            path: describe_value(path, find_value(self.sample.payload, path))
+            path: build_sample_value(path, find_value(self.sample.payload, path))
             for path in self.mapping.all_paths
         }
-        for other in self.messages.others:
+        for other in self.messages.other_messages:
             found |= {value.path: value for value in list_sample_values(other)}
         return tuple(found[path] for path in found if path not in offered)
 
@@ -457,7 +482,7 @@ def load_draft(
 ) -> MappingDraft | None:
     """Return the saved mapping as a draft for messages, or None if there is no sample.
 
-    Raise InvalidError, which names the message.
+    Raise InvalidError, which names the message, if a message is not valid.
     """
     if not texts.sample:
         return None
@@ -479,7 +504,7 @@ def parse_draft(
     `mapped_for` is the digest of the sample that the choices were made for. For any other sample,
     the choices are ignored, since their paths may be missing or have another meaning. Instead, the
     draft contains the proposed mapping. `proposed` is the digest of the mapping that was proposed
-    last. Raise InvalidError, which names the invalid field.
+    last. Raise InvalidError, which names the field, if a value is not valid.
     """
     sample, messages = parse_messages(texts, nesting_limit=nesting_limit)
     saved = integration.mapping
@@ -491,7 +516,7 @@ def parse_draft(
         saved = proposal.mapping
     others = (
         *proposal.mapping.all_paths,
-        *(value.path for other in messages.others for value in list_sample_values(other)),
+        *(value.path for other in messages.other_messages for value in list_sample_values(other)),
     )
     mapping = parse_mapping_choices(chosen, sample, saved, others)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages, proposed=proposed)
@@ -506,13 +531,17 @@ def load_sample(integration: IntegrationView, *, nesting_limit: int) -> Sample |
 
 
 def build_proposed_draft(
-    sample: Sample, messages: Messages, words: Mapping[str, Severity]
+    sample: Sample,
+    messages: Messages,
+    words: Mapping[str, Severity],
+    mapping: FieldMapping | None = None,
 ) -> MappingDraft:
     """Return a draft for a new sample with the mapping that is proposed for its messages.
 
-    `words` are severity words that are added to the proposed severity words.
+    `words` are severity words that are added to the proposed severity words. `mapping` is the
+    proposal if it is already known.
     """
-    mapping = propose_mapping(messages).mapping
+    mapping = mapping or propose_mapping(messages).mapping
     mapping = mapping.with_rules(severity_words={**mapping.rules.severity_words, **words})
     draft = MappingDraft(sample=sample, mapping=mapping, messages=messages, is_new_sample=True)
     return replace(draft, proposed=draft.digest)

@@ -13,13 +13,13 @@ from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.core.types.base import get_column_values
 from models import Delivery
 
-#: Number of bytes at the start of a body in which the sender is recognized.
+#: Number of bytes at the start of a body that are searched for signs of the sender.
 SEARCHED_BODY_BYTES = 4096
 _GENERAL_KEY_ADVICE = "Send the header “Authorization: Bearer KEY” with the integration key."
 _GENERAL_MEDIA_TYPE_ADVICE = (
     "Send the header “Content-Type: application/json” and JSON as the body."
 )
-#: Maximum numbers of attempts that are shown, and that are searched for problems.
+#: Maximum number of attempts that are shown, and maximum number searched for problems.
 _MAX_SHOWN_ATTEMPTS, _MAX_SEARCHED_ATTEMPTS = 5, 50
 _ACCEPTED = "accepted"
 
@@ -35,7 +35,7 @@ class SenderProgram:
     body_marks: tuple[bytes, ...] = ()
     #: Instruction for sending the key.
     key: str
-    #: Instruction for sending JSON. It is empty for programs that always send JSON.
+    #: Instruction for sending JSON, or an empty string for programs that always send JSON.
     media_type: str = ""
     #: Instruction for sending fewer requests.
     volume: str = ""
@@ -61,7 +61,8 @@ ALERTMANAGER = SenderProgram(
         "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
-#: Known senders. The first match is used, since a body from Grafana also matches Alertmanager.
+#: Known senders, in order of precedence. Grafana precedes Alertmanager, since a body from Grafana
+#: also matches Alertmanager.
 KNOWN_SENDERS = (
     SenderProgram(
         name="Grafana",
@@ -179,7 +180,8 @@ def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgra
     return UNKNOWN_SENDER
 
 
-#: Advice for rejected requests by status code. `SenderProgram` adds advice for other codes.
+#: Advice for rejected requests, by status code. For other status codes, the advice depends on the
+#: sender.
 _ADVICE_BY_STATUS: Mapping[int, str] = {
     400: (
         "Check the body of the delivery. The sender's template may be wrong, or quotes may be "
@@ -207,7 +209,7 @@ def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
 
 
 class SetupStage(StrEnum):
-    """The setup stage of an integration."""
+    """The setup stages of an integration, based on the newest request from a sender."""
 
     #: Stage before the first request from a sender.
     WAITING = "waiting"
@@ -218,7 +220,7 @@ class SetupStage(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SetupAttempt:
-    """A request from a sender."""
+    """A request from a sender, with its outcome and with advice if it was rejected."""
 
     delivery_id: int
     received_at: datetime
@@ -237,7 +239,7 @@ class SetupAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class SetupProgress:
-    """The progress of an integration's setup."""
+    """The setup stage of an integration, with recent requests and their problems."""
 
     stage: SetupStage
     #: Attempts that pages show, newest first.
@@ -248,8 +250,11 @@ class SetupProgress:
     problems: tuple[SetupAttempt, ...]
 
     @property
-    def newest(self) -> SetupAttempt:
-        """Newest attempt. It does not exist in the stage WAITING."""
+    def newest_attempt(self) -> SetupAttempt:
+        """Newest request from a sender.
+
+        Raise IndexError in the WAITING stage, in which there are no requests.
+        """
         return self.attempts[0]
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, StoredSize, limit_total_size
+from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, DeliverySize, list_ids_within_size
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import ReportCounts
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.incoming_alert import (
     IncomingAlert,
     InvalidEventError,
     MissingAttributesError,
@@ -24,27 +24,27 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     UnreadableBodyError,
 )
-from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import PayloadCondition
-from domain.alerts.reading.paths import PayloadPath
-from domain.alerts.reading.text import convert_to_text
-from domain.alerts.recognition.fields import find_field
+from domain.alerts.parsing.mapping import AlertField, FieldMapping
+from domain.alerts.parsing.mapping_rules import PayloadCondition
+from domain.alerts.parsing.payload_paths import PayloadPath
+from domain.alerts.parsing.text_conversion import convert_to_text
+from domain.alerts.recognition.fields import find_field_match
 from domain.alerts.recognition.identity import list_subject_leaves
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import propose_resolution
 from models import Delivery
 
-#: Maximum size of one body, and of all bodies together, in bytes.
+#: Maximum size of a body, and maximum total size of all bodies, in bytes.
 _MAX_BODY_BYTES, _MAX_TOTAL_BYTES = 64 * 1024, 512 * 1024
-#: Maximum number of items in all bodies together.
+#: Maximum total number of items in all bodies.
 _MAX_MESSAGES = 400
-#: A measured value in a text, such as `93.5%` or `12 ms`, which changes with each report.
+#: Pattern of a measured value, such as `93.5%` or `12 ms`, which changes with each report.
 _MEASURED_VALUE = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?\s*(?:%|[munµ]?s\b|[KMGT]i?B\b)|\d+\.\d+")
 
 
 class StoredMessage(Messages):
-    """An item of a stored body, whose keys and values are examined without a mapping."""
+    """An item of a stored body. Its keys and values are examined without a mapping."""
 
     @cached_property
     def _subject_leaves(self) -> Sequence[Leaf]:
@@ -52,7 +52,7 @@ class StoredMessage(Messages):
 
     @cached_property
     def subject(self) -> frozenset[tuple[PayloadPath, str]]:
-        """Paths and values that name the rule and the object, without measured values."""
+        """Paths and values that identify the rule and the object, without measured values."""
         return frozenset(
             (leaf.path, _MEASURED_VALUE.sub("", convert_to_text(leaf.value)).casefold())
             for leaf in self._subject_leaves
@@ -60,14 +60,14 @@ class StoredMessage(Messages):
 
     @cached_property
     def recovery_rule(self) -> PayloadCondition | None:
-        """Condition on the state of a recovery, or None if the item is not a recovery."""
+        """Rule that matches the state of a recovery, or None if the item is not a recovery."""
         found = propose_resolution(self)
         return found.rule if found and found.rule.matches(self.firing) else None
 
     @cached_property
     def host(self) -> Leaf | None:
         """Value that names the hosts, or None."""
-        found = find_field(AlertField.HOSTS, self._subject_leaves)
+        found = find_field_match(AlertField.HOSTS, self._subject_leaves)
         return found.leaf if found else None
 
 
@@ -82,15 +82,18 @@ class StoredBody(NamedTuple):
 
     @property
     def payload(self) -> Mapping[str, object]:
-        """The body, or the first item of an array. Empty if this is not an object."""
+        """Body as an object: the body itself, or the first item of an array.
+
+        The mapping is empty if this value is not an object.
+        """
         first = self.value[0] if isinstance(self.value, list) and self.value else self.value
         return first if isinstance(first, dict) else {}
 
     def split(self, mapping: FieldMapping) -> Mapping[int, StoredMessage]:
-        """Return a message for each object that a mapping reads as an alert, by its index."""
+        """Return a message for each object that a mapping reads as an alert, by item index."""
         if not mapping.item_arrays:
             return dict(enumerate(self.messages))
-        parts = self.format.list_parts(self.value, mapping)
+        parts = self.format.list_alert_parts(self.value, mapping)
         return {
             index: StoredMessage(firing=part) for index, part in parts if isinstance(part, dict)
         }
@@ -104,7 +107,7 @@ class StoredBody(NamedTuple):
             return None
 
 
-class Report(NamedTuple):
+class ParsedReport(NamedTuple):
     """An alert that was read from a stored body, and its message."""
 
     alert: IncomingAlert
@@ -117,7 +120,7 @@ class Report(NamedTuple):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names of the hosts in lower case, from the alert or otherwise from its message."""
+        """Lowercase host names from the alert, or from its message if the alert has no hosts."""
         found: object = self.alert.hosts
         if not found:
             found = self.message.host.value if self.message.host else ()
@@ -126,12 +129,12 @@ class Report(NamedTuple):
 
 
 def find_stored_bodies(
-    recent: Sequence[StoredSize], *, session: Session, reading: ParserSettings
+    recent: Sequence[DeliverySize], *, session: Session, reading: ParserSettings
 ) -> Sequence[StoredBody]:
     """Return stored bodies of accepted deliveries, oldest first. Large bodies are excluded."""
     accepted = (row for row in recent if row.status_code == HTTPStatus.OK)
     small = [row for row in accepted if row.size <= _MAX_BODY_BYTES]
-    ids = limit_total_size(small, _MAX_TOTAL_BYTES)
+    ids = list_ids_within_size(small, _MAX_TOTAL_BYTES)
     bodies = read_stored_bodies(
         Delivery.id.in_(ids), limit=MAX_EXAMINED_DELIVERIES, session=session, reading=reading
     )
@@ -147,7 +150,7 @@ def find_stored_bodies(
 def read_stored_bodies(
     *conditions: ColumnElement[bool], limit: int, session: Session, reading: ParserSettings
 ) -> Iterator[StoredBody]:
-    """Yield the stored bodies of deliveries that fulfill all conditions, newest first."""
+    """Yield the stored bodies of deliveries that meet all conditions, newest first."""
     rows = session.execute(
         select(Delivery.id, Delivery.received_at, Delivery.format, Delivery.body)
         .where(Delivery.body.is_not(None), *conditions)
@@ -164,10 +167,10 @@ def read_stored_bodies(
 
 def read_reports(
     bodies: Sequence[StoredBody], mapping: FieldMapping, *, reading: ParserSettings
-) -> list[Report]:
+) -> list[ParsedReport]:
     """Return the alerts that a mapping reads from stored bodies, in order."""
     reports = (
-        Report(alert, messages[alert.item_index])
+        ParsedReport(alert, messages[alert.item_index])
         for body in bodies
         if (parsed := body.read(mapping, reading=reading)) and parsed.event is None
         for messages in (body.split(mapping),)
@@ -176,11 +179,11 @@ def read_reports(
     return list(islice(reports, _MAX_MESSAGES))
 
 
-def count_reports(reports: Sequence[Report]) -> ReportCounts:
-    """Count the effects of the reports if they arrived in this order while no alert was open."""
+def count_reports(reports: Sequence[ParsedReport]) -> ReportCounts:
+    """Count the effects that the reports would have in this order if no alert were open."""
     counts: Counter[str] = Counter()
     subjects: Counter[object] = Counter()
-    opened: dict[bytes, Report] = {}
+    opened: dict[bytes, ParsedReport] = {}
     for report in reports:
         fingerprint, subject = report.alert.fingerprint, report.message.subject
         first = opened.get(fingerprint) if fingerprint else None

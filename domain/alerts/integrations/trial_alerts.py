@@ -11,20 +11,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.deliveries import DeliverySelection, DeliveryTimes, StoredDelivery
+from domain.alerts.deliveries import DeliveryPeriodQuery, DeliverySelection, StoredDelivery
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.parse_warnings import collect_parse_warnings
-from domain.alerts.reading.times import format_utc_time
+from domain.alerts.parsing.incoming_alert import IncomingAlert, ParsedBody
+from domain.alerts.parsing.parse_warnings import collect_parse_warnings
+from domain.alerts.parsing.times import format_utc_time
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import preview_outcomes, store_alerts
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.alerts.storing.lifecycle import Action, ItemOutcome, StoredAlertOutcome
 from domain.core.database.pagination import MAX_ID
 from domain.core.database.statements import StatementConnection
-from domain.core.types.base import Body, RequestTime, Resource, describe_choices
+from domain.core.types.base import Body, RequestTime, Resource, build_choices_schema
 from domain.core.types.pagination import KeysetQuery
 
 #: Selections by their API names, which differ from the names on web pages.
@@ -36,18 +36,20 @@ SELECTIONS_BY_NAME = {
     "senders": DeliverySelection.SENDERS,
     "tests": DeliverySelection.TESTS,
 }
-_ActionName = Annotated[str, describe_choices(*Action)]
+_ActionName = Annotated[str, build_choices_schema(*Action)]
 #: Maximum number of alerts that are explained. A webhook may contain thousands.
 MAX_EXPLAINED_ALERTS = 50
 
 
-class DeliveryQuery(DeliveryTimes, KeysetQuery):
-    """Query for the deliveries of an integration, newest first."""
+class DeliveryQuery(DeliveryPeriodQuery, KeysetQuery):
+    """Query parameters for a list of an integration's deliveries, newest first."""
 
     show: Literal["all", "accepted", "refused", "warnings", "senders", "tests"] = Field(
         default="all",
-        description="Selection of deliveries. `refused` means rejected deliveries, and `senders` "
-        "all deliveries except test alerts.",
+        description=(
+            "Deliveries to list. `refused` lists rejected deliveries, and `senders` lists all "
+            "deliveries except test alerts."
+        ),
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         default=None, description="Status code of the response to the sender."
@@ -88,11 +90,11 @@ class ReplayBody(Body):
 
 
 class ReplayResult(Resource):
-    """The result of a replay."""
+    """The deliveries that a replay created or rejected again."""
 
-    replayed: tuple[int, ...] = Field(description="Ids of the new deliveries.")
+    replayed: tuple[int, ...] = Field(description="IDs of the new deliveries.")
     still_refused: tuple[int, ...] = Field(
-        description="Ids of the deliveries that were rejected again. The new rejections are not "
+        description="IDs of the deliveries that were rejected again. The new rejections are not "
         "stored."
     )
     next_after: int | None = Field(
@@ -101,7 +103,7 @@ class ReplayResult(Resource):
 
 
 class TestAlertBody(Body):
-    """A test alert."""
+    """A test alert to send or preview."""
 
     #: Attribute that prevents pytest from collecting the class as a test case.
     __test__ = False
@@ -128,11 +130,11 @@ class TestedAlert(Resource):
 
 
 class TestAlertResult(Resource):
-    """The result of a test alert."""
+    """The delivery and the alerts that result from a test alert."""
 
     __test__ = False
 
-    delivery_id: int | None = Field(description="Id of the delivery. Null for a dry run.")
+    delivery_id: int | None = Field(description="ID of the delivery. Null for a dry run.")
     alerts: tuple[TestedAlert, ...] = Field(description="Alerts in the body, at most 50.")
     more: int = Field(description="Number of additional alerts in the body.")
     parse_warnings: tuple[str, ...]
@@ -143,7 +145,7 @@ def send_test_alert(
 ) -> TestAlertResult:
     """Store the body as a test delivery, and explain the result.
 
-    Raise the errors that a receiver raises.
+    Raise the same errors as a receiver.
     """
     parsed = _parse_body(delivery, reading=reading)
     result = store_alerts(parsed, delivery, connection=connection)
@@ -156,12 +158,12 @@ def preview_test_alert(
 ) -> TestAlertResult:
     """Explain the effects of storing the body, without storing anything.
 
-    Raise the errors that a receiver raises.
+    Raise the same errors as a receiver.
     """
     parsed = _parse_body(delivery, reading=reading)
     outcomes = preview_outcomes(parsed.alerts, delivery, connection=connection)
     would = (
-        _build_preview(outcome, alert)
+        _summarize_outcome(outcome, alert)
         for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
     )
     return _build_result(parsed, would, delivery_id=None)
@@ -176,7 +178,7 @@ def store_resent_body(
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new delivery.
 
-    Raise the errors that a receiver raises.
+    Raise the same errors as a receiver.
     """
     parsed = _parse_body(delivery, reading=reading)
     warnings = (f"Sent again from delivery {earlier_id}.", *parsed.parse_warnings)
@@ -192,7 +194,7 @@ def _parse_body(delivery: InboundDelivery, *, reading: ParserSettings) -> Parsed
     )
 
 
-def _build_preview(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
+def _summarize_outcome(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
     if isinstance(outcome, StoredAlertOutcome):
         return outcome.iid, outcome.title, outcome.action.value
     return None, alert.title, outcome.action.value
@@ -204,7 +206,9 @@ def _build_result(
     explained = parsed.alerts[:MAX_EXPLAINED_ALERTS]
     return TestAlertResult(
         alerts=tuple(
-            TestedAlert(read=explain_parsed_alert(alert), iid=iid, title=title, action=action)
+            TestedAlert(
+                read=build_parsed_alert_resource(alert), iid=iid, title=title, action=action
+            )
             for alert, (iid, title, action) in zip(explained, results, strict=False)
         ),
         more=len(parsed.alerts) - len(explained),
@@ -213,8 +217,8 @@ def _build_result(
     )
 
 
-def explain_parsed_alert(alert: IncomingAlert) -> ReadAlert:
-    """Return a description of a parsed alert."""
+def build_parsed_alert_resource(alert: IncomingAlert) -> ReadAlert:
+    """Convert a parsed alert to a resource with its formatted fields."""
     named = (
         ("title", alert.title),
         ("description", alert.description),
@@ -227,7 +231,7 @@ def explain_parsed_alert(alert: IncomingAlert) -> ReadAlert:
         ("runbook", alert.runbook),
         ("query", alert.query),
         ("incident_markdown", alert.markdown),
-        ("graph_URL", alert.generator_url),
+        ("source", alert.generator_url),
     )
     return ReadAlert(
         title=alert.title,

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field
 from domain.alerts.deliveries import DeliveryOutcome
 from domain.alerts.formats.base import AlertFormat, IntegrationType, ParserSettings
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
-from domain.alerts.reading.mapping import FieldMapping
-from domain.alerts.reading.text import format_canonical_json, format_indented_json
-from domain.alerts.recognition.tools import find_known_tool
+from domain.alerts.parsing.mapping import FieldMapping
+from domain.alerts.parsing.text_conversion import format_canonical_json, format_indented_json
+from domain.alerts.recognition.known_tools import find_known_tool
 from domain.alerts.tools.base import MonitoringTool
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
@@ -26,7 +26,7 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    describe_choices,
+    build_choices_schema,
     make_fields_optional,
 )
 from domain.core.types.pagination import KeysetQuery, OffsetQuery, PagedQuery
@@ -58,17 +58,17 @@ _REJECTED_SINCE_DESCRIPTION = (
 _RESOLVE_AFTER_DESCRIPTION = (
     "Number of minutes without a report after which open alerts are resolved."
 )
-IntegrationTypeName = Annotated[str, describe_choices(*INTEGRATION_TYPE_NAMES)]
+IntegrationTypeName = Annotated[str, build_choices_schema(*INTEGRATION_TYPE_NAMES)]
 
 
 class IntegrationQuery(PagedQuery):
-    """Query for the integrations of a project, oldest first."""
+    """Query parameters for a list of a project's integrations, oldest first."""
 
     sort: Literal["asc", "desc"] = "asc"
 
 
 class IntegrationBody(Body):
-    """Settings of an integration that can be changed."""
+    """The settings of an integration that users can change."""
 
     name: Text = Field(
         default="",
@@ -82,7 +82,7 @@ class IntegrationBody(Body):
         "deprecated API URL, which is stored but not used.",
     )
     resolve_after_minutes: _ResolveAfterMinutes = Field(
-        default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 for never."
+        default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 to turn this off."
     )
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
@@ -101,7 +101,7 @@ class IntegrationBody(Body):
     )
     joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
         default=(),
-        description="Ids of all other integrations of the project that share their alerts with "
+        description="IDs of all other integrations of the project that share their alerts with "
         "this integration, such as a redundant Alertmanager. Reports with the same fingerprint "
         "are then grouped into one alert.",
     )
@@ -114,7 +114,7 @@ class _IntegrationTypeField(Body):
 
 
 class NewIntegration(IntegrationBody, _IntegrationTypeField):
-    """A new integration."""
+    """The type and the settings of a new integration."""
 
 
 @make_fields_optional
@@ -123,7 +123,7 @@ class IntegrationChange(IntegrationBody):
 
 
 class LabelQuery(OffsetQuery):
-    """Query for the labels that an integration received, with proposed labels first."""
+    """Query parameters for a list of received labels, with proposed labels first."""
 
 
 class ReceivedLabel(Resource):
@@ -132,14 +132,14 @@ class ReceivedLabel(Resource):
     name: str
     values: int = Field(description="Number of distinct values of the label.")
     examples: tuple[str, ...]
-    proposed_as: Annotated[str | None, describe_choices("environment", "service")] = Field(
+    proposed_as: Annotated[str | None, build_choices_schema("environment", "service")] = Field(
         description="Field for which the label is proposed. Null for other labels, and for labels "
         "that are already used."
     )
 
 
 class IntegrationSummary(Resource):
-    """An integration in a list."""
+    """The main fields of an integration, for lists of integrations."""
 
     id: int
     name: str
@@ -151,7 +151,7 @@ class IntegrationSummary(Resource):
     )
     last_delivery_at: Time | None
     last_outcome: DeliveryOutcome | None = Field(
-        description="Outcome of the last delivery. `refused` means that it was rejected."
+        description="Outcome of the last delivery. `refused` means that the delivery was rejected."
     )
     rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
@@ -167,19 +167,26 @@ class Integration(Resource):
     endpoint_identifier: str | None = Field(description="Last part of the URL.")
     api_url: str | None
     has_mapping: bool
+    open_questions: int = Field(
+        default=0,
+        description=(
+            "Number of unanswered questions about the mapping. The *Configure* page shows the "
+            "questions."
+        ),
+    )
     resolve_after_minutes: int | None = Field(
-        description=f"{_RESOLVE_AFTER_DESCRIPTION} Null for never."
+        description=f"{_RESOLVE_AFTER_DESCRIPTION} Null if this is turned off."
     )
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
-    accepts_key_in_url: bool = Field(description="True if senders may send the key in the URL.")
+    accepts_key_in_url: bool = Field(description="True if senders can send the key in the URL.")
     joined_with: tuple[int, ...] = Field(
-        description="Ids of the integrations that share their alerts with this integration."
+        description="IDs of the integrations that share their alerts with this integration."
     )
     created_at: Time
     last_delivery_at: Time | None
     last_outcome: DeliveryOutcome | None = Field(
-        description="Outcome of the last delivery. `refused` means that it was rejected."
+        description="Outcome of the last delivery. `refused` means that the delivery was rejected."
     )
     rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
@@ -205,14 +212,17 @@ class IntegrationView:
     last_delivery_at: datetime | None
     #: Outcome of the last delivery: `accepted` or `refused`.
     last_outcome: str | None
-    #: Time since which an integration that worked before has rejected all requests.
+    #: Time since which the integration has rejected all requests, if it accepted earlier requests.
     rejected_since: datetime | None
     api_url: str | None
     #: Payload that the mapping was created from, as JSON text.
     sample: str | None = field(repr=False)
+    #: Another message about the same problem, and the message about the recovery, as JSON text.
+    sample_repeat: str | None = field(repr=False)
+    sample_recovery: str | None = field(repr=False)
     mapping: FieldMapping
-    #: True if a mapping is stored. `mapping` is empty if a later release stored a mapping that this
-    #: release cannot read.
+    #: True if a mapping is stored. If a later release stored a mapping that this release cannot
+    #: read, `mapping` is empty.
     has_mapping: bool
     #: Minutes without a report after which open alerts are resolved, or None for never.
     resolve_after_minutes: int | None
@@ -227,13 +237,14 @@ class IntegrationView:
 
     @property
     def mapping_revision(self) -> str:
-        """Identifier of the saved sample and mapping, which changes when either of them changes."""
-        text = format_canonical_json([self.sample, self.mapping.stored])
+        """Identifier of the saved messages and mapping, which changes when any of them changes."""
+        messages = (self.sample, self.sample_repeat, self.sample_recovery)
+        text = format_canonical_json([*messages, self.mapping.stored])
         return sha256(text).hexdigest()[:_REVISION_LENGTH]
 
     @property
-    def receives(self) -> bool:
-        """True if the integration receives alerts, and so has a URL, keys and deliveries."""
+    def receives_alerts(self) -> bool:
+        """True if the integration receives alerts, and therefore has a URL, keys and deliveries."""
         return self.type.receives
 
     @property
@@ -251,7 +262,7 @@ class IntegrationView:
         sample = self._decode_sample(reading)
         if sample is None:
             return self.format.build_example_body(now=now)
-        body = self.format.build_body_of_sample(sample)
+        body = self.format.build_sample_body(sample)
         return self.sample or "" if body is sample else format_indented_json(body)
 
     def find_tool(self, *, reading: ParserSettings) -> MonitoringTool | None:
@@ -268,7 +279,10 @@ class IntegrationView:
     def build_recovery_body(
         self, body: str, *, now: datetime, reading: ParserSettings
     ) -> str | None:
-        """Return a body changed to resolve its alert, or None if no rule can resolve the alert."""
+        """Return a copy of a body, changed so that it resolves the body's alerts.
+
+        Return None if no such copy can be built.
+        """
         value = self.format.decode_stored_body(body.encode(), reading=reading)
         recovery = self.format.build_recovery(value, self.mapping, now=now)
         return format_indented_json(recovery) if recovery else None
@@ -287,20 +301,20 @@ class KeyRotation(Body):
     )
     key_id: Text = Field(
         default="",
-        description="Id of the key to replace. If this key has already been replaced, the request "
+        description="ID of the key to replace. If this key has already been replaced, the request "
         "fails with status 409.",
     )
 
 
 class KeyQuery(KeysetQuery):
-    """Query for the valid keys of an integration, of which there are at most two."""
+    """Query parameters for a list of an integration's valid keys."""
 
 
 class IntegrationKey(Resource):
     """A valid key of an integration."""
 
     id: str = Field(description="Identifier that does not reveal the key.")
-    state: Annotated[str, describe_choices("current", "previous")]
+    state: Annotated[str, build_choices_schema("current", "previous")]
     last_used_at: Time | None
     expires_at: Time | None = Field(description="Expiry time. Null for the current key.")
 
@@ -317,11 +331,11 @@ class IntegrationCredentials(SecretResource):
     keys: tuple[IntegrationKey, ...] = Field(description="All valid keys.")
 
     @property
-    def current(self) -> IntegrationKey:
+    def current_key(self) -> IntegrationKey:
         """The key that new requests should use."""
         return self.keys[0]
 
     @property
-    def previous(self) -> IntegrationKey | None:
-        """The replaced key, if it is still valid."""
+    def previous_key(self) -> IntegrationKey | None:
+        """The previous key, or None if it is no longer valid."""
         return self.keys[1] if len(self.keys) > 1 else None

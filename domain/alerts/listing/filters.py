@@ -9,13 +9,18 @@ from domain.alerts.listing.search import (
     MAX_MATCHES_LISTED_BY_ID,
     SearchResult,
     find_matches,
-    find_matches_across,
+    find_matches_across_projects,
     parse_search_words,
 )
-from domain.alerts.reading.incoming import Severity
-from domain.core.database.time_search import OPEN_BOUNDS, TimeBounds, build_bounds, find_id_bounds
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.core.database.time_search import (
+    OPEN_BOUNDS,
+    TimeBounds,
+    build_range_conditions,
+    find_id_bounds,
+)
 from models import Alert, Assignment, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 OPEN_STATUSES = ("triggered", "acknowledged")
 STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
@@ -31,9 +36,10 @@ TABS: dict[str, tuple[str, ...]] = {
 SEVERITIES = tuple(Severity)
 #: Value that stands for no assignee. It is not a valid username.
 NO_ASSIGNEE = "-"
-#: Maximum distance between the IDs of simultaneous alerts that are not in chronological order.
+#: Maximum number by which the IDs of alerts can deviate from chronological order, because of
+#: concurrent transactions.
 _MAX_DISORDER = 1_000
-#: Maximum number of alerts in a project for which a search for a period is not limited by ID.
+#: Maximum number of alerts in a project for which a filter by period does not use ID bounds.
 _MAX_SMALL_PROJECT = 10_000
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
@@ -59,13 +65,13 @@ class AlertFilter:
     severity: Severity | None = None
     environment: str | None = None
     service: str | None = None
-    #: Username of the assignee, or NO_ASSIGNEE.
+    #: Username of the assignee, or NO_ASSIGNEE for unassigned alerts.
     assignee: str | None = None
     integration_id: int | None = None
     #: Periods in which alerts started, and in which they were received.
     started: TimeBounds = OPEN_BOUNDS
     created: TimeBounds = OPEN_BOUNDS
-    #: Bounds for the IDs of alerts in the period `created`. `resolve_alert_filter` sets them,
+    #: Bounds for the IDs of alerts in the `created` period. `resolve_alert_filter` sets them,
     #: because the indexes of lists contain the ID, but not the time of receipt.
     ids: tuple[int | None, ...] = (None, None)
     #: Upper bound for the ID of an alert.
@@ -76,7 +82,7 @@ class AlertFilter:
     assigned: SearchResult | None = None
 
     @property
-    def is_narrow(self) -> bool:
+    def has_conditions_besides_status(self) -> bool:
         """True if the filter has conditions other than the status."""
         return bool(self.search) or any(
             value is not None
@@ -101,11 +107,11 @@ def build_severity_order() -> ColumnElement[int]:
 
 
 def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Look up the search, assignee and period of a filter; return a filter with the results."""
+    """Return a copy of a filter in which the search, assignee and period are resolved to IDs."""
     if wanted.search and wanted.matches is None:
         words = parse_search_words(wanted.search)
         if wanted.projects is not None:
-            found = find_matches_across(words, wanted.projects, session=session)
+            found = find_matches_across_projects(words, wanted.projects, session=session)
         else:
             found = find_matches(words, project_id=wanted.project_id, session=session)
         wanted = replace(wanted, matches=found)
@@ -130,7 +136,7 @@ def _has_large_project(wanted: AlertFilter, *, session: Session) -> bool:
 
 
 def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
-    """Find the alerts of an assignee in all projects."""
+    """Find the alerts in all projects that are assigned to a user."""
     user_id = session.scalar(select(User.id).where(User.username_key == fold_text(username)))
     theirs = select(Assignment.alert_id).where(Assignment.user_id == user_id)
     ids = session.scalars(theirs.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
@@ -140,18 +146,18 @@ def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
 
 
 def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, except the status.
+    """Return the SQL conditions of a filter, excluding its status.
 
     The filter must come from `resolve_alert_filter`.
     """
     # Without `+ 0`, a planner without statistics would scan all alerts of the project instead of
     # the alerts in the list of IDs.
     column = Alert.project_id + 0 if wanted.is_resolved_to_ids else Alert.project_id
-    return [column == wanted.project_id, *build_filter_conditions_across(wanted)]
+    return [column == wanted.project_id, *build_filter_conditions_across_projects(wanted)]
 
 
-def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, except the status and the project."""
+def build_filter_conditions_across_projects(wanted: AlertFilter) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of a filter, excluding its status and its project."""
     found = [
         column == value
         for column, value in (
@@ -164,9 +170,9 @@ def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bo
     ]
     if wanted.newest_id is not None:
         found.append(Alert.id <= wanted.newest_id)
-    found += build_bounds(Alert.started_at, wanted.started)
-    found += build_bounds(Alert.created_at, wanted.created)
-    found += build_bounds(Alert.id, wanted.ids)
+    found += build_range_conditions(Alert.started_at, wanted.started)
+    found += build_range_conditions(Alert.created_at, wanted.created)
+    found += build_range_conditions(Alert.id, wanted.ids)
     if wanted.assignee == NO_ASSIGNEE:
         found.append(_IS_UNASSIGNED)
     found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]

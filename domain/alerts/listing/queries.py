@@ -3,14 +3,9 @@
 If a page contains several statuses, it is merged from the first rows of each status. In every
 index, the status precedes the sort keys. The only exception is the index on the start time across
 all statuses.
-
-Exports are written in chunks, so that their memory usage is constant. Exports from several projects
-include the project of each row, since alert numbers are unique only within a project.
 """
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -36,7 +31,7 @@ from domain.alerts.listing.filters import (
     STATUSES,
     AlertFilter,
     build_filter_conditions,
-    build_filter_conditions_across,
+    build_filter_conditions_across_projects,
     resolve_alert_filter,
 )
 from domain.alerts.listing.search import find_ids_by_number
@@ -44,16 +39,10 @@ from domain.alerts.listing.sort_orders import (
     NEWEST_FIRST,
     SORT_ORDERS,
     AlertSlice,
-    SortOrder,
     SortValues,
     build_order_by,
-    parse_sort_cursor,
 )
-from domain.alerts.listing.status_notes import find_status_notes
-from domain.core.clock import format_api_time
-from domain.core.csv_lines import format_csv_line
 from domain.core.database.pagination import KeysetPage
-from domain.core.database.rows import fetch_rows_by_key
 from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT
 from models import (
@@ -61,7 +50,6 @@ from models import (
     Assignment,
     Delivery,
     Escalation,
-    EscalationPage,
     Integration,
     Occurrence,
     Project,
@@ -69,23 +57,16 @@ from models import (
 )
 
 MAX_IID = 2**31 - 1
-#: Maximum number of alerts of each status that are sorted if no index has the sort order. The
-#: newest alerts are used.
+#: Maximum number of alerts of each status that are sorted if no index has the sort order. Only the
+#: newest alerts are sorted.
 MAX_SORTED_ALERTS = 2_000
-#: Number of rows in each chunk of an export.
-_EXPORT_CHUNK_SIZE = 50
 #: Maximum number of alerts of each status that are counted before all of them are changed.
 _MAX_COUNTED_ALERTS = 100_000
-_EXPORT_COLUMNS = (
-    *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
-    *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
-    *("raised_from", "acknowledged_by", "pages"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertListRow:
-    """An alert in a list."""
+    """An alert with the columns that alert lists show."""
 
     id: int
     iid: int
@@ -114,8 +95,8 @@ class AlertListRow:
 
 
 _reporting_delivery = aliased(Delivery)
-#: Condition that is true if a sender has also reported the alert. It is only evaluated for test
-#: alerts.
+#: Condition that is true if a sender has also reported the alert. The condition is only evaluated
+#: for test alerts.
 _IS_REPORTED_BY_SENDER = exists(
     select(Occurrence.alert_id)
     .join(_reporting_delivery, _reporting_delivery.id == Occurrence.delivery_id)
@@ -169,15 +150,15 @@ def build_alert_list_row(row: Row[*tuple[Any, ...]]) -> AlertListRow:
 def list_alerts(
     wanted: AlertFilter, part: AlertSlice, *, session: Session
 ) -> KeysetPage[AlertListRow]:
-    """Return a page of alerts."""
+    """Return a page of the alerts that match a filter, in the requested sort order."""
     wanted = resolve_alert_filter(wanted, session=session)
     if wanted.projects is not None:
-        return list_alerts_across(wanted, wanted.projects, part, session=session)
-    branches = _build_branches(build_filter_conditions(wanted), wanted.statuses, part)
+        return list_alerts_across_projects(wanted, wanted.projects, part, session=session)
+    branches = _build_status_queries(build_filter_conditions(wanted), wanted.statuses, part)
     return part.build_page(_fetch_first_rows(branches, part, session=session))
 
 
-def list_alerts_across(
+def list_alerts_across_projects(
     wanted: AlertFilter, projects: Select[int], part: AlertSlice, *, session: Session
 ) -> KeysetPage[AlertListRow]:
     """Return a page of alerts from several projects, in a sort order that has an index.
@@ -186,7 +167,9 @@ def list_alerts_across(
     project of the filter is ignored.
     """
     if wanted.is_resolved_to_ids:
-        named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
+        named = _build_status_queries(
+            build_filter_conditions_across_projects(wanted), wanted.statuses, part
+        )
         return part.build_page(_fetch_first_rows(named, part, session=session))
     within = (
         _build_lateral_query
@@ -194,10 +177,10 @@ def list_alerts_across(
         else _build_query_by_ids
     )
     listed = projects.subquery("listed")
-    conditions = [Alert.project_id == listed.c.id, *build_filter_conditions_across(wanted)]
+    conditions = [Alert.project_id == listed.c.id, *build_filter_conditions_across_projects(wanted)]
     branches = (
         within(branch.correlate(listed), listed)
-        for branch in _build_branches(conditions, wanted.statuses, part)
+        for branch in _build_status_queries(conditions, wanted.statuses, part)
     )
     return part.build_page(_fetch_first_rows(branches, part, session=session))
 
@@ -205,7 +188,7 @@ def list_alerts_across(
 def _build_lateral_query(
     branch: Select[*tuple[Any, ...]], listed: Subquery
 ) -> Select[*tuple[Any, ...]]:
-    """Return a query for the rows of a branch in each project."""
+    """Return a query that runs `branch` for each listed project, using a lateral join."""
     first = branch.lateral()
     return select(*first.c).select_from(listed.join(first, true()))
 
@@ -229,10 +212,13 @@ def _build_newest_order() -> list[ColumnElement[Any]]:
     )
 
 
-def _build_branches(
+def _build_status_queries(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield one query for each status, or one for all statuses, with enough rows for the page."""
+    """Yield a query for each status, or one query for all statuses.
+
+    Each query returns enough rows for the page.
+    """
     found = select(*(key.column.label(f"key_{key.name}") for key in part.order.keys)).where(
         *conditions
     )
@@ -250,7 +236,7 @@ def _build_branches(
 def _fetch_first_rows(
     branches: Iterator[Select[*tuple[Any, ...]]], part: AlertSlice, *, session: Session
 ) -> list[tuple[AlertListRow, SortValues]]:
-    """Return the first rows of the merged branches, each with the values of its sort keys."""
+    """Merge the results of `branches`, and return the first rows with their sort key values."""
     together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
     columns = list(together.c)
     candidates = part.limit_query(columns, select(*columns)).subquery()
@@ -275,7 +261,7 @@ def list_open_alerts(
     """
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
-    return list_alerts_across(wanted, projects, part, session=session).items
+    return list_alerts_across_projects(wanted, projects, part, session=session).items
 
 
 def list_alerts_by_number(
@@ -287,7 +273,7 @@ def list_alerts_by_number(
     return tuple(map(build_alert_list_row, rows))
 
 
-def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
+def count_open_alerts_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
     """Return the number of open alerts in several projects, by severity.
 
     `projects` is a query for the project IDs. A number above COUNT_LIMIT is a lower bound.
@@ -308,13 +294,13 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
     return dict(session.execute(union_all(*parts)).all())
 
 
-def count_by_status(
+def count_alerts_by_status(
     wanted: AlertFilter, *, session: Session, limit: int = COUNT_LIMIT
 ) -> dict[str, int]:
-    """Return the number of alerts, by status.
+    """Return the number of alerts that match a filter, by status.
 
-    A number above `limit` is a lower bound. The result is empty if too many alerts match the
-    search.
+    The statuses in the filter are ignored. A number above `limit` is a lower bound. The result is
+    empty if too many alerts match the search.
     """
     wanted = resolve_alert_filter(wanted, session=session)
     if (
@@ -337,7 +323,7 @@ def count_by_status(
 
 def count_matching_alerts(wanted: AlertFilter, *, session: Session) -> int | None:
     """Return the number of matching alerts, or None if there are too many to count."""
-    counts = count_by_status(wanted, session=session, limit=_MAX_COUNTED_ALERTS)
+    counts = count_alerts_by_status(wanted, session=session, limit=_MAX_COUNTED_ALERTS)
     of_each = [counts.get(status, _MAX_COUNTED_ALERTS + 1) for status in wanted.statuses]
     return sum(of_each) if max(of_each) <= _MAX_COUNTED_ALERTS else None
 
@@ -352,9 +338,9 @@ def _build_count_query(
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
     if wanted.projects is None or wanted.is_resolved_to_ids:
         inside = [] if wanted.projects is not None else build_filter_conditions(wanted)
-        conditions = inside or build_filter_conditions_across(wanted)
+        conditions = inside or build_filter_conditions_across_projects(wanted)
         return found.where(*conditions).order_by(*_build_counting_order(wanted))
-    found = found.where(*build_filter_conditions_across(wanted))
+    found = found.where(*build_filter_conditions_across_projects(wanted))
     if not is_postgres:
         return found.where(Alert.project_id.in_(wanted.projects))
     listed = wanted.projects.subquery("listed")
@@ -392,78 +378,3 @@ def list_service_names(project_id: int, *, most: int, session: Session) -> tuple
     named = named.union_all(select(following).where(named.c.name.is_not(None)))
     found = session.scalars(select(named.c.name).where(named.c.name.is_not(None)).limit(most))
     return tuple(found)
-
-
-def export_alerts_as_json(
-    wanted: AlertFilter, order: SortOrder, *, session: Session
-) -> Iterator[str]:
-    """Yield the alerts as a JSON array, newest first if the sort order has no index."""
-    before = "[\n"
-    for row, values in _fetch_all_rows(wanted, order, session=session):
-        yield before + json.dumps(_format_project(wanted, row) | values, ensure_ascii=False)
-        before = ",\n"
-    yield "[]\n" if before == "[\n" else "\n]\n"
-
-
-def export_alerts_as_csv(
-    wanted: AlertFilter, order: SortOrder, *, session: Session
-) -> Iterator[str]:
-    """Yield the alerts as CSV (RFC 4180), without cells that spreadsheets treat as formulas."""
-    yield format_csv_line(
-        _EXPORT_COLUMNS if wanted.projects is None else ("project_path", *_EXPORT_COLUMNS)
-    )
-    for row, values in _fetch_all_rows(wanted, order, session=session):
-        line = _format_project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
-        yield format_csv_line(line.values())
-
-
-def _fetch_all_rows(
-    wanted: AlertFilter, order: SortOrder, *, session: Session
-) -> Iterator[tuple[AlertListRow, dict[str, object]]]:
-    order = NEWEST_FIRST if order.is_among_newest else order
-    position = None
-    while True:
-        part = AlertSlice(size=_EXPORT_CHUNK_SIZE, order=order, following=position)
-        try:
-            page = list_alerts(wanted, part, session=session)
-            ids = [row.id for row in page.items]
-            pages = _count_pages_by_alert(ids, session=session)
-            answers = _find_acknowledgers(ids, session=session)
-        finally:
-            # Closing the session releases the connection, so that a slow or disconnected client
-            # does not block it.
-            session.close()
-        for row in page.items:
-            more = {"acknowledged_by": answers.get(row.id) or None, "pages": pages.get(row.id, 0)}
-            yield row, _format_values(row, more)
-        if page.next_before is None:
-            return
-        position = parse_sort_cursor(str(page.next_before), order)
-
-
-def _format_project(wanted: AlertFilter, row: AlertListRow) -> dict[str, object]:
-    return {} if wanted.projects is None else {"project_path": row.project_path}
-
-
-def _count_pages_by_alert(ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    of_alert = EscalationPage.alert_id
-    rows = fetch_rows_by_key(select(of_alert), of_alert, ids, session=session)
-    return Counter(row.alert_id for row in rows)
-
-
-def _find_acknowledgers(ids: Sequence[int], *, session: Session) -> dict[int, str]:
-    """Return the names of the users who first acknowledged alerts, by alert ID."""
-    notes = reversed(find_status_notes(ids, session=session))
-    return {note.alert_id: note.author for note in notes if note.text == "acknowledged"}
-
-
-def _format_values(row: AlertListRow, more: Mapping[str, object]) -> dict[str, object]:
-    times = {
-        name: _format_time(getattr(row, name)) for name in _EXPORT_COLUMNS if name.endswith("_at")
-    }
-    values = {**vars(row), **times, "integration": row.integration_name, **more}
-    return {name: values[name] for name in _EXPORT_COLUMNS}
-
-
-def _format_time(moment: datetime | None) -> str | None:
-    return format_api_time(moment) if moment else None

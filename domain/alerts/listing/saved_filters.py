@@ -8,7 +8,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.views import ProjectView
@@ -71,9 +71,10 @@ def save_filter(
     """Save a filter for the user, replacing any filter with the same name, and return its name.
 
     Without a project, the filter belongs to the list of all projects, where filters cannot be
-    shared. Raise ForbiddenError or InvalidError.
+    shared. Raise ForbiddenError if the user may not share the filter. Raise InvalidError if the
+    name is not valid, the filter is empty, or the user has too many filters.
     """
-    if is_shared and not (project and project.can_develop):
+    if is_shared and not (project and project.has_developer_role):
         raise ForbiddenError("You need the Developer role to share a filter with the project.")
     name = _validate_name(name)
     if not arguments:
@@ -112,9 +113,10 @@ def _validate_name(name: str) -> str:
 
 
 def delete_filter(work: UnitOfWork, project: ProjectView | None, filter_id: int) -> str:
-    """Delete one of the user's filters, or another user's shared filter; return its name.
+    """Delete a user's own filter or another user's shared filter, and return its name.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such filter. Raise ForbiddenError if the user may not delete
+    another user's filter.
     """
     row = work.session.scalar(
         select(SavedAlertFilter).where(

@@ -69,7 +69,7 @@ class SearchIndex:
     function: str
 
     @property
-    def search(self) -> TableClause:
+    def words_table(self) -> TableClause:
         """Table that contains the words, on Postgres."""
         return table(self.table, column(self.key, BigInteger), column("document", String))
 
@@ -79,7 +79,7 @@ class SearchIndex:
         return literal_column(self.table)
 
     @property
-    def row(self) -> ColumnElement[int]:
+    def row_id(self) -> ColumnElement[int]:
         """ID of a row, on SQLite."""
         return literal_column(f"{self.table}.rowid", BigInteger)
 
@@ -91,7 +91,7 @@ ALERT_SEARCH_INDEX = SearchIndex(
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """The rows that match a search."""
+    """An SQL condition for the rows that match a search."""
 
     #: SQL condition for the rows.
     condition: ColumnElement[bool]
@@ -132,7 +132,7 @@ def find_matches(
     return _search_on_sqlite(terms, project_id, index, session=session)
 
 
-def find_matches_across(
+def find_matches_across_projects(
     words: tuple[str, ...],
     projects: Select[int],
     *,
@@ -148,7 +148,7 @@ def find_matches_across(
     terms = " & ".join(f"'{word}':*" for word in words)
     query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
     listed, row_id = session.scalars(projects).all(), index.model.id.expression
-    if not _are_matches_frequent_across(query, listed, index, session=session):
+    if not _are_matches_frequent_across_projects(query, listed, index, session=session):
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
         project = each.table_valued("id", name="listed").render_derived()
         of_project = getattr(func, index.function)(
@@ -166,7 +166,7 @@ def find_matches_across(
     )
 
 
-def _are_matches_frequent_across(
+def _are_matches_frequent_across_projects(
     query: ColumnElement[Any], project_ids: Sequence[int], index: SearchIndex, *, session: Session
 ) -> bool:
     """Make the same estimate as `_are_matches_frequent`, from samples of several projects."""
@@ -198,7 +198,8 @@ def find_ids_by_number(
 ) -> Sequence[int]:
     """Return the IDs of rows with the given number in the selected projects, newest first.
 
-    With the subquery, the planners of both databases look up one row for each project.
+    The query contains a scalar subquery, so that the planners of both databases look up one row for
+    each project.
     """
     listed, model = projects.subquery("listed"), index.model
     of_project = (
@@ -235,7 +236,7 @@ def _build_match_condition(
     A correlated subquery prevents the planner from collecting all matches first, and from reading
     the words of all rows.
     """
-    search = index.search
+    search = index.words_table
     of_one = (
         select(search.c.document.op("@@", return_type=Boolean())(query))
         .where(search.c[index.key] == row_id)
@@ -282,15 +283,18 @@ def _build_newest_query(
 def _search_on_sqlite(
     terms: str, projects: int | Select[int], index: SearchIndex, *, session: Session
 ) -> SearchResult:
-    model, row = index.model, index.row
+    model, row = index.model, index.row_id
     # `+ 0` disables the project's index. Without statistics, the planner would read all rows of the
     # project and check each row for the words.
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
-    matching = select(row).select_from(index.search).where(index.match_operand.op("MATCH")(terms))
+    matching = (
+        select(row).select_from(index.words_table).where(index.match_operand.op("MATCH")(terms))
+    )
     few = matching.join(model, model.id == row).where(is_inside).limit(MAX_MATCHES_LISTED_BY_ID + 1)
     ids = session.scalars(few).all()
     if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
         return SearchResult(condition=model.id.in_(ids), has_too_many_matches=False)
-    # `+ 0` makes SQLite read the list in its order instead of sorting it.
+    # `+ 0` prevents SQLite from using the ID index, so that it reads the rows in list order and
+    # does not sort them.
     return SearchResult(condition=(model.id + 0).in_(matching), has_too_many_matches=True)

@@ -38,7 +38,7 @@ _START_KEY = SortKey("started_at", Alert.started_at.expression, is_time=True)
 
 @dataclass(frozen=True)
 class SortOrder:
-    """A sort order. Its keys are all ascending or all descending, and the last key is the ID."""
+    """A sequence of sort keys, all ascending or all descending. The last key is the ID."""
 
     name: str
     label: str
@@ -128,7 +128,7 @@ class ListSlice:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertSlice(ListSlice):
-    """A page of an alert list."""
+    """A page of an alert list, newest alerts first by default."""
 
     order: SortOrder = NEWEST_FIRST
 

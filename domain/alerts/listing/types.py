@@ -10,42 +10,44 @@ from sqlalchemy import Select
 from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
 from domain.alerts.listing.queries import AlertListRow
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import MAX_ID, MAX_SEARCH_TEXT_LENGTH
-from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, describe_choices
+from domain.core.types.base import Query, RequestTimeOrDay, Resource, Time, build_choices_schema
 from domain.core.types.pagination import KeysetQuery
 
 _MAX_NAME_LENGTH = 255
 
-#: Text of a filter. Characters that no database can store are replaced, so they match nothing.
+#: Text of a filter. Characters that no database can store are replaced, as in stored alerts.
 _FilterText = Annotated[
     str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable_characters)
 ]
 _Search = Annotated[
     str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable_characters)
 ]
-_Severity = Annotated[str, describe_choices(*Severity)]
+_Severity = Annotated[str, build_choices_schema(*Severity)]
 #: ID of a row, or 0 for none.
 RowId = Annotated[int, Field(ge=0, le=MAX_ID)]
-Status = Annotated[str, describe_choices(*STATUSES)]
+Status = Annotated[str, build_choices_schema(*STATUSES)]
 
 _Moment = RequestTimeOrDay | None
 
 
 class AlertPeriodQuery(Query):
-    """The periods in a filter for alerts, in the API and on pages."""
+    """Query parameters for the periods in which alerts started or were first reported."""
 
-    started_after: _Moment = Field(None, description="Earliest start of the alert.")
-    started_before: _Moment = Field(None, description="Time before which the alert started.")
-    created_after: _Moment = Field(None, description="Earliest time of the first report.")
-    created_before: _Moment = Field(None, description="Time before which it was reported.")
+    started_after: _Moment = Field(None, description="Earliest start time of the alert, inclusive.")
+    started_before: _Moment = Field(None, description="Latest start time of the alert, exclusive.")
+    created_after: _Moment = Field(
+        None, description="Earliest time of the first report, inclusive."
+    )
+    created_before: _Moment = Field(None, description="Latest time of the first report, exclusive.")
 
 
 class _SharedFilters(AlertPeriodQuery):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
         default="open",
-        description="Status of the alert. `open` stands for triggered or acknowledged.",
+        description="Status of the alert. `open` matches triggered and acknowledged alerts.",
     )
     severity: Severity | None = None
     environment: _FilterText = ""
@@ -55,7 +57,7 @@ class _SharedFilters(AlertPeriodQuery):
     )
     search: _Search = Field(
         default="",
-        description="Words or word prefixes. An alert must contain all of them.",
+        description="Words or word prefixes to search for. An alert must contain all of them.",
     )
 
     def build_filter(self, project_id: int) -> AlertFilter:
@@ -76,7 +78,9 @@ class _SharedFilters(AlertPeriodQuery):
 class AlertFilters(_SharedFilters):
     """Filters for alerts. An alert must match all of them."""
 
-    integration: RowId | None = Field(default=None, description="Id of an integration.")
+    integration: RowId | None = Field(
+        default=None, description="ID of the integration that received the alert."
+    )
 
     def build_filter(self, project_id: int) -> AlertFilter:
         """Return the filter for the alerts of a project."""
@@ -90,11 +94,11 @@ class ProjectsAlertExportQuery(_SharedFilters):
 
     @property
     def order(self) -> SortOrder:
-        """The sort order."""
+        """Sort order that the query selects."""
         return SORT_ORDERS[self.sort]
 
-    def build_filter_across(self, projects: Select[int]) -> AlertFilter:
-        """Return the filter for the alerts of several projects, given a query for their IDs."""
+    def build_filter_across_projects(self, projects: Select[int]) -> AlertFilter:
+        """Return the filter for the alerts of the projects that a query selects."""
         return replace(self.build_filter(0), projects=projects)
 
 
@@ -109,7 +113,7 @@ class AlertExportQuery(AlertFilters):
 
     @property
     def order(self) -> SortOrder:
-        """The sort order."""
+        """Sort order that the query selects."""
         return SORT_ORDERS[self.sort]
 
 
@@ -128,7 +132,7 @@ class AlertQuery(_IgnoredOrderField, AlertExportQuery, KeysetQuery):
 
 
 def parse_alert_slice(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
-    """Return the requested page.
+    """Return the part of the list that the query requests.
 
     Raise QueryError if the cursor is not valid.
     """
@@ -146,7 +150,9 @@ class Alert(Resource):
     )
     title: str
     severity: _Severity
-    raised_from: _Severity | None = Field(description="Severity before the last report raised it.")
+    raised_from: _Severity | None = Field(
+        description="Severity before it was raised. Null if it was not raised."
+    )
     status: Status
     events: int = Field(description="Number of reports of the alert.")
     started_at: Time
@@ -168,7 +174,7 @@ class Alert(Resource):
 
 
 class ProjectAlert(Alert):
-    """An alert in a list of several projects."""
+    """An alert in a list of alerts from several projects."""
 
     project_id: int
     project_path: str

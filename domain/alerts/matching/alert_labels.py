@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
-from domain.alerts.reading.body import LongNumber
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import convert_to_text, replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.json_body import LongNumber
+from domain.alerts.parsing.text_conversion import convert_to_text, replace_unstorable_characters
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
@@ -53,7 +53,7 @@ def find_alert_labels(
 ) -> Mapping[int, AlertLabels]:
     """Return the labels of alerts by ID. IDs without an alert are omitted.
 
-    One query is made for each thousand alerts, and a few queries for their bodies.
+    One query is made for each thousand alerts, and a few more queries are made for their bodies.
     """
     ids = sorted(set(alert_ids))
     rows: list[Row[*tuple[Any, ...]]] = []

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from domain.alerts.matching.alert_labels import AlertLabels
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS, parse_matchers
 from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
@@ -14,11 +15,10 @@ from domain.alerts.matching.matcher_syntax import (
     matches_all_labels,
     matches_wildcards,
 )
-from domain.alerts.matching.parser import MAX_MATCHERS, parse_matchers
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.errors import InvalidError
-from domain.core.types.base import Body, Option, Resource, Text, Words, describe_choices
+from domain.core.types.base import Body, Option, Resource, Text, Words, build_choices_schema
 
 #: Maximum number of entries in each condition.
 MAX_CONDITION_ENTRIES = 100
@@ -29,7 +29,7 @@ MAX_CONDITION_ENTRY_LENGTH = 255
 class AlertConditions:
     """Conditions that an alert must meet. An empty field matches any alert."""
 
-    #: Severities to match, as values of `domain.alerts.reading.incoming.Severity`.
+    #: Severities to match, as values of `domain.alerts.parsing.incoming_alert.Severity`.
     severities: tuple[str, ...] = ()
     #: Name patterns, in which `*` matches any characters. At least one pattern must match.
     environments: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def parse_conditions(json: Mapping[str, object]) -> AlertConditions:
         severities=_validate_severities(_parse_words(json, "severities")),
         environments=_parse_words(json, "environments"),
         services=_parse_words(json, "services"),
-        labels=parse_given_matchers(json.get("labels"), field="labels"),
+        labels=parse_matcher_value(json.get("labels"), field="labels"),
     )
 
 
@@ -113,7 +113,7 @@ def _validate_severities(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in words))
 
 
-#: Operators, by the values of Alertmanager's members isEqual and isRegex.
+#: Operators, by the values of Alertmanager's `isEqual` and `isRegex` members.
 _ALERTMANAGER_OPERATORS = {
     (True, False): MatcherOperator.EQUAL,
     (False, False): MatcherOperator.NOT_EQUAL,
@@ -122,11 +122,11 @@ _ALERTMANAGER_OPERATORS = {
 }
 
 
-def parse_given_matchers(value: object, *, field: str) -> tuple[Matcher, ...]:
+def parse_matcher_value(value: object, *, field: str) -> tuple[Matcher, ...]:
     """Parse matchers from a string, an array of strings, or an object with names and values.
 
     An array may also contain objects in Alertmanager's notation. Raise InvalidError, which names
-    the field.
+    `field`, if the matchers are not valid.
     """
     found: tuple[Matcher, ...]
     match value:
@@ -158,7 +158,7 @@ def _parse_array_item(text: object, field: str) -> tuple[Matcher, ...]:
 def _build_equal_matcher(name: object, value: object, field: str) -> Matcher:
     if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
         raise _build_matchers_error(field)
-    # Parsing the result applies the usual limits on length and characters.
+    # Parsing the canonical form applies the usual limits on length and characters.
     return parse_matchers(str(Matcher(name, MatcherOperator.EQUAL, value)), field=field)[0]
 
 
@@ -194,7 +194,7 @@ def _validate_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     given = value.splitlines() if isinstance(value, str) else value
     if isinstance(given, list):
         given = [line.strip().rstrip(",") if isinstance(line, str) else line for line in given]
-    return parse_given_matchers(given, field=info.field_name or "")
+    return parse_matcher_value(given, field=info.field_name or "")
 
 
 #: Label matchers. The value can be a string such as `service="web", host=~"web.*"`, a list of such
@@ -239,10 +239,10 @@ _NamePatterns = Annotated[
     BeforeValidator(_split_names),
     Field(description="Name patterns, in which `*` matches any characters. Empty for all names."),
 ]
-_SEVERITY_NAME = describe_choices(*(each.value for each in Severity))
+_SEVERITY_NAME = build_choices_schema(*(each.value for each in Severity))
 LABELS_DESCRIPTION = (
-    'Matchers such as `team="db", host=~"web.*"`, a list of such texts, or an object of names and '
-    "values."
+    'Label matchers such as `team="db", host=~"web.*"`, a list of such strings, or an object '
+    "that maps label names to values."
 )
 _CONDITION_FIELDS = ("severities", "environments", "services", "labels")
 

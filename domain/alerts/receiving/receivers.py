@@ -1,8 +1,8 @@
 """Finds the integration that a request is addressed to, and checks its key.
 
 A request requires one query, and a second query if the path may be a previous path of a project. A
-`RejectionSampler` selects the rejected deliveries that are stored. All other rejected deliveries
-are only counted.
+`RejectedRequestSampler` selects the rejected deliveries that are stored. All other rejected
+deliveries are only counted.
 """
 
 import base64
@@ -34,14 +34,14 @@ from domain.alerts.formats.base import AlertFormat
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION_TYPES
-from domain.alerts.reading.mapping import FieldMapping, load_mapping_from_json
-from domain.alerts.reading.parse_warnings import collect_error_warnings
+from domain.alerts.parsing.mapping import FieldMapping, load_mapping_from_json
+from domain.alerts.parsing.parse_warnings import collect_error_warnings
 from domain.alerts.storing.inbound_delivery import InboundDelivery, build_delivery_values
 from domain.core.database.statements import Row, StatementConnection, build_columns
 from domain.core.errors import DomainError, ForbiddenError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: ID of the integration, and status code of the response.
 RejectionKind = tuple[int | None, int]
@@ -83,7 +83,7 @@ def store_rejection(
 
 
 def flush_rejections(counts: list[tuple[int, int]], *, connection: StatementConnection) -> None:
-    """Add the pending counts of a `RejectionSampler` to rows of the delivery log."""
+    """Add the pending counts of a `RejectedRequestSampler` to rows of the delivery log."""
     if counts:
         connection.execute_statement(
             _ADD_SKIPPED_COUNT, [{"of_delivery": row, "more": more} for row, more in counts]
@@ -106,12 +106,15 @@ class DisabledReceiverError(ForbiddenError):
     """The integration is turned off."""
 
 
-class OverLimitError(DomainError):
+class RateLimitExceededError(DomainError):
     """The rate limit is exceeded."""
 
 
-class BusyError(OverLimitError):
-    """The rate limit is exceeded. The sender retries after a 503 response, but not after a 429."""
+class RetryableRateLimitError(RateLimitExceededError):
+    """The rate limit is exceeded, and the response has status 503 instead of 429.
+
+    Some senders retry a request after a 503 response, but not after a 429 response.
+    """
 
 
 class NotJsonError(DomainError):
@@ -175,7 +178,7 @@ _EXCLUSIVE_TYPES = tuple(each.name for each in INTEGRATION_TYPES if each.takes_o
 _ActiveIntegration = aliased(Integration)
 
 
-def build_taken_over_condition(project_id: InstrumentedAttribute[int]) -> Exists:
+def build_external_tool_active_condition(project_id: InstrumentedAttribute[int]) -> Exists:
     """Return a condition that is true if an external tool has taken over a project's alerts."""
     return exists().where(
         _ActiveIntegration.project_id == project_id,
@@ -189,14 +192,14 @@ RECEIVER_QUERY = select(
         ReceiverRow._fields,
         {"": Integration},
         mapping=cast(Integration.mapping, Text),
-        external_is_active=build_taken_over_condition(Integration.project_id),
+        external_is_active=build_external_tool_active_condition(Integration.project_id),
         is_archived=Project.archived_at.is_not(None),
         monitor_access_level=Project.monitor_access_level,
     )
 ).join(Project, Project.id == Integration.project_id)
 
 
-def _build_last_use(
+def _build_last_use_expression(
     digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any]
 ) -> Case[Any]:
     used = digest == bindparam("digest")
@@ -258,8 +261,10 @@ _RECORD_KEY_USE = (
         ),
     )
     .values(
-        key_last_used_at=_build_last_use(Integration.key_digest, Integration.key_last_used_at),
-        previous_key_last_used_at=_build_last_use(
+        key_last_used_at=_build_last_use_expression(
+            Integration.key_digest, Integration.key_last_used_at
+        ),
+        previous_key_last_used_at=_build_last_use_expression(
             Integration.previous_key_digest, Integration.previous_key_last_used_at
         ),
     )
@@ -331,12 +336,12 @@ def get_matching_key(receiver: Receiver, key: str, *, keyring: Keyring) -> Valid
     Raise WrongKeyError if no key matches.
     """
     for valid in receiver.keys:
-        if keyring.matches_digests(key, [valid.digest]):
+        if keyring.matches_any_digest(key, [valid.digest]):
             return valid
     raise WrongKeyError("The authorization key is wrong.")
 
 
-def get_metrics_receiver(
+def get_receiver_by_prometheus_url(
     project_path: str, *, connection: StatementConnection, now: datetime
 ) -> Receiver:
     """Return the receiver with the URL `PATH/prometheus/alerts/notify.json`.
@@ -425,7 +430,7 @@ def check_accepts_alerts(receiver: Receiver) -> None:
         message = "Monitoring is turned off in this project, so it does not accept alerts."
         raise DisabledReceiverError(message)
     if receiver.external_is_active:
-        message = "The project uses an external on-call tool, so this endpoint is closed."
+        message = "The project uses an external on-call tool, so this endpoint is disabled."
         raise DisabledReceiverError(message)
     if not receiver.active:
         raise DisabledReceiverError("This integration is turned off.")

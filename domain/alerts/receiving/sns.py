@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
 from cryptography.x509 import load_pem_x509_certificate
 
-from domain.alerts.reading.incoming import NoValidItemError, ParsedBody
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import NoValidItemError, ParsedBody
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: Header that all requests from Amazon SNS contain, and its values in requests that are not
+#: Header that all requests from Amazon SNS contain, and its values for requests that are not
 #: notifications.
 TYPE_HEADER = "x-amz-sns-message-type"
 CONFIRMATION_TYPE = "SubscriptionConfirmation"
@@ -41,7 +41,7 @@ HttpGet = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
 class UnconfirmedSubscriptionError(NoValidItemError):
-    """Error for a request without alerts whose subscription cannot be confirmed.
+    """A subscription cannot be confirmed, and the request contains no alerts.
 
     The message states the reason.
     """

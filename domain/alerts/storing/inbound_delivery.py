@@ -1,4 +1,4 @@
-"""Requests to receivers before they are stored, and their column values."""
+"""Requests to receivers that are not stored yet, and the column values for storing them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from time import perf_counter_ns
 
 from domain.alerts.formats.base import AlertFormat
-from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.parsing.incoming_alert import IncomingAlert
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
 from domain.core.database.statements import StatementConnection
 from domain.core.errors import DomainError
@@ -21,7 +21,7 @@ class ReceiverContext:
     """The dependencies and settings of receivers."""
 
     connection: StatementConnection
-    #: Function that returns the exclusive size limit for bodies of a format, in bytes.
+    #: Function that returns the size, in bytes, that a body of a format must not reach.
     body_limit: Callable[[AlertFormat], int]
     #: Period after a recovery during which copies of the resolved alert count as late.
     late_copies: timedelta
@@ -38,7 +38,8 @@ class InboundDelivery:
     integration_id: int | None
     #: Name of the format.
     format: str
-    #: IP address of the client, or name of the user who sent a test alert.
+    #: Size of the body as received, in bytes. The size is also set if the body was rejected without
+    #: being read.
     sender: str
     body: bytes = field(repr=False)
     #: Size of the body as received, in bytes. It is also set if the body was rejected without being
@@ -67,7 +68,7 @@ class InboundDelivery:
         return Arrival(
             self.received_at,
             recovered_after=first - self.late_copies,
-            # The host that received the recovery may have a clock that is ahead.
+            # The clock of the host that received the recovery may be ahead.
             recovered_before=self.received_at + self.late_copies,
         )
 

@@ -3,16 +3,16 @@
 There are two ways to store a delivery:
 
 - A single firing alert on Postgres is stored by one statement (`single_alert`). Exceptions are
-  possible late copies of a resolved alert, and alerts that another request has just opened.
-- Any other delivery locks its project and reads the stored alerts with the same fingerprints. Then
-  `lifecycle.plan_intake` decides what to change, and `postgres_batch` or `sqlite_batch` writes the
-  plan.
+possible late copies of a resolved alert, and alerts that another request has just opened. - Any
+other delivery locks its project and reads the stored alerts with the same fingerprints. Then
+`lifecycle.plan_intake` decides what to change, and `postgres_batch` or `sqlite_batch` writes the
+plan.
 
 The row of the project's alert counter is used as the lock. Each batch takes this lock before any
 other lock. Therefore, two webhooks with the same items in opposite order wait for each other
-instead of causing a deadlock. A single alert may open an alert that is also part of a batch being
-planned. Then the unique index on open fingerprints rejects the batch, and `run_transaction` repeats
-it.
+instead of causing a deadlock. While a batch is being planned, the statement for a single alert may
+open an alert that the batch also opens. Then the unique index on open fingerprints rejects the
+batch, and `run_transaction` repeats it.
 
 Events other than triggers acknowledge or resolve an open alert, or are only logged. Their delivery
 is always stored, so that the log shows the outcome.
@@ -28,13 +28,13 @@ from typing import NamedTuple
 
 from sqlalchemy import bindparam, insert, select, update
 
-from domain.alerts.reading.fingerprint import combine_with_monitor
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.fingerprint import combine_with_monitor
+from domain.alerts.parsing.incoming_alert import (
     AlertState,
     EventAction,
     IncomingAlert,
     ParsedBody,
-    SenderEvent,
+    ParsedPagerDutyEvent,
 )
 from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
@@ -80,7 +80,7 @@ _INSERT_NOTE = insert(AlertNote)
 
 def store_follow_up_event(
     parsed: ParsedBody,
-    event: SenderEvent,
+    event: ParsedPagerDutyEvent,
     delivery: InboundDelivery,
     *,
     connection: StatementConnection,
@@ -127,7 +127,7 @@ def _resolve_alert(
 
 def _acknowledge_alert(
     parsed: ParsedBody,
-    event: SenderEvent,
+    event: ParsedPagerDutyEvent,
     delivery: InboundDelivery,
     *,
     connection: StatementConnection,
@@ -142,13 +142,18 @@ def _acknowledge_alert(
     )
     if found.status == TRIGGERED:
         connection.execute_statement(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
-        connection.execute_statement(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
+        connection.execute_statement(
+            _INSERT_NOTE, _build_acknowledgement_values(found, delivery.received_at)
+        )
     item = IntakeItem(iid=found.iid, title=found.title, action=Action.UNCHANGED)
     return replace(logged, items=(item,), by_item=(item,))
 
 
-def _build_note_values(found: OpenAlertRow, now: datetime) -> dict[str, object]:
-    """Return an activity entry without a user, since the sender acknowledged the alert."""
+def _build_acknowledgement_values(found: OpenAlertRow, now: datetime) -> dict[str, object]:
+    """Return the column values of the activity entry for a sender's acknowledgement.
+
+    The entry has no user.
+    """
     return {
         "alert_id": found.id,
         "user_id": None,

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.parsing.incoming_alert import ParsedBody
+from domain.alerts.parsing.parse_warnings import collect_parse_warnings
 from domain.alerts.storing.lifecycle import Action, IntakePlan, StoredAlertOutcome
 
 

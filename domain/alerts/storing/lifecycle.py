@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
-from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.parsing.incoming_alert import IncomingAlert
+from domain.alerts.parsing.times import END_BEFORE_START
 from domain.alerts.storing.reported_fields import (
     ReportedFields,
     apply_later_report,
@@ -38,17 +38,17 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
     #: Result for a copy of an alert that was resolved before the copy arrived. Occurrences store
-    #: this action with the rank of JOINED and with `is_late`.
+    #: this action with the rank of JOINED and with `is_late` set.
     LATE = "arrived late"
 
     def __init__(self, word: str) -> None:
-        """Set `rank`, the number in the column `occurrences.action`."""
+        """Set `rank`, the number in the `occurrences.action` column."""
         self.rank = 1 if word == "arrived late" else len(type(self).__members__)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The time at which a body arrived, and the period in which recoveries make it a late copy."""
+    """The time at which a body arrived, with the time bounds that identify late copies."""
 
     received_at: datetime
     #: Bounds of a period. A copy is late if the recovery of its alert was received in this period.
@@ -66,10 +66,10 @@ class StoredAlert:
     started_at: datetime
     #: End of the alert, or None while it is open.
     ended_at: datetime | None
-    #: Time of the recovery. None if no report resolved the alert, in which case its cause may
+    #: Time of the recovery, or None if no report resolved the alert. In that case, its cause may
     #: persist.
     recovery_received_at: datetime | None = None
-    #: ID of the alert's integration. It is only read on SQLite.
+    #: ID of the alert's integration, which is only read on SQLite.
     integration_id: int | None = None
 
 
@@ -192,7 +192,17 @@ def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arri
     if incoming.reported_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
-    return is_recent and incoming.reported_start < ended_at
+    return is_recent and incoming.reported_start < _truncate(ended_at, incoming.reported_start)
+
+
+def _truncate(time: datetime, start: datetime) -> datetime:
+    """Return a time with the precision of a reported start: minutes, seconds or microseconds.
+
+    A new problem with the start 07:41 may have started after an alert that ended at 07:41:20.
+    """
+    if start.microsecond:
+        return time
+    return time.replace(microsecond=0, second=time.second if start.second else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +230,7 @@ class StoredAlertOutcome:
     action: Action
     #: Warning about a result that the sender may not expect, or None.
     warning: str | None = None
-    #: ID of the alert's integration. It is only known on SQLite.
+    #: ID of the alert's integration, which is only known on SQLite.
     integration_id: int | None = None
 
 
@@ -260,8 +270,8 @@ class IntakePlan:
 
 
 @dataclass(slots=True)
-class _IntakePlanDraft:
-    """A plan under construction."""
+class _IntakePlanBuilder:
+    """Collects the changes of an intake plan while the items of a batch are processed."""
 
     arrival: Arrival
     new: list[NewAlert] = field(default_factory=list)
@@ -274,7 +284,7 @@ class _IntakePlanDraft:
         recovered_at = None if incoming.ended_at is None else self.arrival.received_at
         return PlannedAlert(len(self.new) - 1, incoming.started_at, incoming.ended_at, recovered_at)
 
-    def count_event(self, alert: MatchedAlert) -> MatchedAlert:
+    def add_event_to_alert(self, alert: MatchedAlert) -> MatchedAlert:
         match alert:
             case StoredAlert():
                 self.bumps[alert.alert_id] += 1
@@ -313,7 +323,7 @@ class _IntakePlanDraft:
             case JoinAlertDecision(alert=alert):
                 return self.join_alert(alert, incoming)
             case LateCopyDecision(alert=alert):
-                return self.count_event(alert)
+                return self.add_event_to_alert(alert)
             case ResolveAlertDecision(alert=alert, ended_at=ended_at):
                 return self.resolve_alert(alert, ended_at)
             case KeepResolvedAlertDecision(alert=alert):
@@ -329,7 +339,7 @@ def plan_intake(
     is matched with the alert's state after the earlier items.
     """
     known: dict[bytes, MatchedAlert] = dict(existing)
-    draft = _IntakePlanDraft(arrival)
+    draft = _IntakePlanBuilder(arrival)
     decided: list[tuple[MatchedAlert, ItemDecision]] = []
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 from sqlalchemy import text
 
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.parsing.incoming_alert import IncomingAlert, ParsedBody
 from domain.alerts.storing.inbound_delivery import InboundDelivery, build_delivery_values
 from domain.alerts.storing.intake_result import build_outcome_values
 from domain.alerts.storing.lifecycle import (

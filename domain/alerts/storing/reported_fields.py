@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from domain.alerts.reading.incoming import IncomingAlert
+from domain.alerts.parsing.incoming_alert import IncomingAlert
 
-#: Columns whose changes appear in the activity. A trigger records the changes (migration 0051).
+#: Columns whose changes are recorded in the activity by a trigger (migration 0051).
 RECORDED_COLUMNS = (
     "severity",
     "title",

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 import orjson
 from sqlalchemy import text
 
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.parsing.incoming_alert import IncomingAlert, ParsedBody
+from domain.alerts.parsing.parse_warnings import collect_parse_warnings
 from domain.alerts.storing.inbound_delivery import (
     InboundDelivery,
     build_alert_values,

@@ -1,7 +1,7 @@
 """Stores a delivery on SQLite with a few statements in one transaction.
 
 Transactions start with BEGIN IMMEDIATE, so there is no other writer. Therefore, the project is not
-locked. Numbers are taken from its alert counter.
+locked. Numbers for new alerts are taken from the project's alert counter.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.parsing.incoming_alert import IncomingAlert, ParsedBody
 from domain.alerts.storing.inbound_delivery import (
     InboundDelivery,
     build_alert_values,
@@ -134,7 +134,7 @@ def store_plan(
     """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
     values = {**build_delivery_values(delivery), **build_outcome_values(decided, parsed)}
     delivery_id: int = connection.execute_statement(_INSERT_DELIVERY, values)[0][0]
-    _update_existing(decided, delivery, delivery_id, connection=connection)
+    _update_existing_alerts(decided, delivery, delivery_id, connection=connection)
     iids: Sequence[int] = ()
     new_ids: Sequence[int] = ()
     if decided.new:
@@ -222,7 +222,7 @@ _SET_REPORTED_FIELDS = text(
 )
 
 
-def _update_existing(
+def _update_existing_alerts(
     decided: IntakePlan,
     delivery: InboundDelivery,
     delivery_id: int,

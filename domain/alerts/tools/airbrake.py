@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "error.last_occurred_at",
         "service": "error.project.name",
         "platform_environment_name": "error.environment",
-        "runbook": "airbrake_error_url",
+        "source_url": "airbrake_error_url",
         "fingerprint": "error.id",
     },
     hint="Add an integration of the type Webhook with the key in the URL, and resolve its alerts "

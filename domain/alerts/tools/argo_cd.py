@@ -10,7 +10,7 @@ TOOL = MappedTool(
     fields={
         "title": "context",
         "severity": "state",
-        "runbook": "target_url",
+        "source_url": "target_url",
         "fingerprint": "target_url",
     },
     joins={"title": "state"},

@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "start_time": "resource.finishTime",
         "severity": "resource.result",
         "service": "resource.project.name",
-        "runbook": "resource._links.web.href",
+        "source_url": "resource._links.web.href",
         "fingerprint": "resource.project.id",
     },
     joins={

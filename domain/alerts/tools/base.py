@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
-from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
-from domain.alerts.reading.text import is_blank
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
+from domain.alerts.parsing.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
+from domain.alerts.parsing.payload_paths import find_value, has_path, parse_dotted_path
+from domain.alerts.parsing.text_conversion import is_blank
 from domain.core.labeled_enums import LabeledEnum
 
 CRITICAL, HIGH, MEDIUM, LOW, INFO = (
@@ -22,16 +22,17 @@ CRITICAL, HIGH, MEDIUM, LOW, INFO = (
     Severity.LOW,
     Severity.INFO,
 )
-IS, IS_NOT, CONTAINS, IS_MISSING = (
+IS, IS_NOT, CONTAINS, CONTAINS_WORD, IS_MISSING = (
     Operator.IS,
     Operator.IS_NOT,
     Operator.CONTAINS,
+    Operator.CONTAINS_WORD,
     Operator.IS_MISSING,
 )
 
 
 class ToolKind(LabeledEnum):
-    """The subject that a tool monitors. Pages group tools by subject."""
+    """Categories of monitoring tools, by which web pages group the tools."""
 
     METRICS = "metrics", "Metrics"
     LOGS = "logs", "Logs"
@@ -53,24 +54,25 @@ class MonitoringTool:
     #: Paths that every body of the tool contains, in dot notation and separated by spaces.
     marks: str
     kind: ToolKind = ToolKind.OTHER
-    #: A path and the beginning of the text at this path, for tools that keys do not identify.
+    #: A path and the beginning of the text at this path, for tools that cannot be identified by
+    #: keys.
     beginning: tuple[str, str] | None = None
-    #: True if the tool cannot send an Authorization header with the key.
+    #: True if the tool cannot send the key in an Authorization header.
     uses_key_in_url: bool = False
     #: Instruction for configuring the tool, as a sentence.
     hint: str = ""
-    #: Name of the guide in docs/guides, or an empty text.
+    #: Name of the guide in docs/guides, or an empty string.
     guide: str = ""
-    #: Values in the example message that do not follow from the marks and the mapping.
+    #: Values in the example message that cannot be derived from the marks and the mapping.
     example: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
-        """Name in URLs."""
+        """Name of the tool in URLs."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     @property
-    def letters(self) -> str:
+    def initials(self) -> str:
         """One or two initials of the name, which are shown instead of a logo."""
         return "".join(re.findall(r"\b[A-Z0-9]", self.name)[:2]) or self.name[0].upper()
 

@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "service": "project.name",
         "severity": "error.severity",
         "platform_environment_name": "error.releaseStage",
-        "runbook": "error.url project.url",
+        "source_url": "error.url project.url",
         "fingerprint": "error.errorId project.id",
     },
     joins={"title": "error.message"},

@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "build.finished_at",
         "severity": "build.state",
         "service": "pipeline.slug",
-        "runbook": "build.web_url",
+        "source_url": "build.web_url",
         "fingerprint": "pipeline.id",
     },
     joins={"title": "build.branch build.state", "fingerprint": "build.branch"},

@@ -13,10 +13,11 @@ TOOL = MappedTool(
         "service": "group_name",
         "severity": "alert_type",
         "hosts": "ssl_check_domain",
-        "runbook": "link",
+        "source_url": "link",
         "fingerprint": "check_id",
     },
-    # Only alerts about certificates have a domain. They end independently of the check's failures.
+    # Only alerts about certificates have a domain. Such an alert ends independently of the check's
+    # failures.
     joins={"fingerprint": "ssl_check_domain"},
     words={
         **dict.fromkeys(("alert_failure", "alert_failure_remain"), CRITICAL),

@@ -1,4 +1,4 @@
-"""Checkmk: notification scripts that post the variables of a notification."""
+"""Rules for recognizing and reading Checkmk notification variables that a script posts."""
 
 from domain.alerts.tools.base import (
     CONTAINS,

@@ -15,7 +15,7 @@ TOOL = MappedTool(
         "start_time": "workflow.stopped_at happened_at",
         "severity": "workflow.status",
         "service": "project.name",
-        "runbook": "workflow.url",
+        "source_url": "workflow.url",
         "fingerprint": "project.id",
     },
     joins={

@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "description": "text",
         "start_time": "data.start_time ts",
         "hosts": "data.target_hostname data.target_ip",
-        "runbook": "data.dashboard_link",
+        "source_url": "data.dashboard_link",
         "fingerprint": "alert_correlation_id",
     },
     joins={"title": "data.target_hostname data.target_ip data.health_check_name"},

@@ -15,7 +15,8 @@ TOOL = MappedTool(
         "hosts": "labels.instance",
         "fingerprint": "labels.instance",
     },
-    # The label named after the plugin contains its instance, such as a mount point or a disk.
+    # The label that is named after the plugin contains the instance, such as a mount point or a
+    # disk.
     joins={
         "fingerprint": "labels.alertname labels.type labels.df labels.disk labels.interface "
         "labels.processes"

@@ -11,7 +11,7 @@ TOOL = MappedTool(
         "title": "monitor",
         "service": "group",
         "platform_environment_name": "environment",
-        "runbook": "issue_url monitor_url",
+        "source_url": "issue_url monitor_url",
         "fingerprint": "id",
     },
     joins={"fingerprint": "environment"},

@@ -11,7 +11,7 @@ TOOL = MappedTool(
         "description": "body",
         "severity": "alert_type priority",
         "hosts": "hostname",
-        "runbook": "link",
+        "source_url": "link",
         "fingerprint": "aggreg_key alert_id",
     },
     words={"error": CRITICAL, "warning": MEDIUM, "info": INFO, "success": INFO},

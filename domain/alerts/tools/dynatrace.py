@@ -11,7 +11,7 @@ TOOL = MappedTool(
         "description": "ProblemDetailsText",
         "severity": "ProblemSeverity",
         "hosts": "ImpactedEntities.0.name",
-        "runbook": "ProblemURL",
+        "source_url": "ProblemURL",
         "fingerprint": "PID ProblemID",
     },
     joins={"title": "ImpactedEntity"},

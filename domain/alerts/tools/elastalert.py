@@ -1,4 +1,7 @@
-"""Rules for ElastAlert 2. Fields that a rule names have dotted keys; other fields are nested."""
+"""Rules for recognizing and reading messages from ElastAlert 2.
+
+Fields that a rule names have dotted keys. Other fields are nested.
+"""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTool, ToolKind
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from domain.alerts.reading.mapping import AlertField
-from domain.alerts.reading.mapping_rules import MappingRules, Operator
-from domain.alerts.reading.paths import PayloadPath, has_path, parse_dotted_path, set_value
+from domain.alerts.parsing.mapping import AlertField
+from domain.alerts.parsing.mapping_rules import MappingRules, Operator
+from domain.alerts.parsing.payload_paths import PayloadPath, has_path, parse_dotted_path, set_value
 from domain.alerts.tools.base import MonitoringTool
 
-#: Values of the fields. If several fields are read from one path, the first field applies.
+#: Values of the fields. If several fields are read from one path, the value of the first field is
+#: used.
 _VALUES = {
     AlertField.HOSTS: "web-1",
     AlertField.SERVICE: "web",
@@ -16,6 +17,7 @@ _VALUES = {
     AlertField.FINGERPRINT: "disk-web-1-var",
     AlertField.ENVIRONMENT: "production",
     AlertField.RUNBOOK: "https://wiki.example.com/disk",
+    AlertField.SOURCE_URL: "https://monitoring.example.com/alerts/42",
 }
 _TIMES = (AlertField.START_TIME, AlertField.END_TIME)
 #: Words for problem states, by the corresponding recovery word.
@@ -35,7 +37,7 @@ def build_example(tool: MonitoringTool) -> dict[str, object]:
 
 
 def _list_values(tool: MonitoringTool) -> Iterator[tuple[PayloadPath, str]]:
-    """Yield the paths in the message with their values. The first value for a path applies."""
+    """Yield the paths in the message with their values. The first value for a path is used."""
     mapping, rules = tool.mapping, tool.mapping.rules
     words, severity = rules.severity_words, mapping.paths.get(AlertField.SEVERITY, ())
     if tool.beginning:
@@ -55,7 +57,7 @@ def _list_values(tool: MonitoringTool) -> Iterator[tuple[PayloadPath, str]]:
 
 
 def _list_states(rules: MappingRules) -> Iterator[tuple[PayloadPath, str]]:
-    """Yield values that no rule resolves or drops."""
+    """Yield paths with example values that do not make a rule resolve or drop the alert."""
     for each in rules.resolved_when:
         if each.operator is Operator.IS:
             yield each.path, _PROBLEMS.get(each.words[0].casefold(), "problem")

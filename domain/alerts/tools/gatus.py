@@ -1,4 +1,7 @@
-"""Gatus with its provider for GitLab, whose format is the service's own format."""
+"""Rules for recognizing messages from Gatus with its GitLab provider.
+
+The provider sends messages in the service's own format.
+"""
 
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 

@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "workflow_run.updated_at",
         "severity": "workflow_run.conclusion",
         "service": "repository.full_name",
-        "runbook": "workflow_run.html_url",
+        "source_url": "workflow_run.html_url",
         "fingerprint": "workflow_run.workflow_id",
     },
     joins={

@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "start_time": "object_attributes.finished_at",
         "severity": "object_attributes.status",
         "service": "project.path_with_namespace",
-        "runbook": "object_attributes.url",
+        "source_url": "object_attributes.url",
         "fingerprint": "project.web_url",
     },
     joins={

@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "end_time": "incident.ended_at",
         "severity": "incident.severity",
         "hosts": "incident.resource_name",
-        "runbook": "incident.url",
+        "source_url": "incident.url",
         "fingerprint": "incident.incident_id",
     },
     words={"error": HIGH, "warning": LOW, "no severity": CRITICAL},

@@ -1,4 +1,4 @@
-"""Grafana, which uses the format of Alertmanager."""
+"""Rules for recognizing messages from Grafana, which uses the format of Alertmanager."""
 
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 

@@ -9,7 +9,7 @@ TOOL = MappedTool(
     fields={
         "title": "ruleName title",
         "description": "message",
-        "runbook": "ruleUrl",
+        "source_url": "ruleUrl",
         "fingerprint": "ruleUrl ruleId",
     },
     joins={"fingerprint": "ruleId"},

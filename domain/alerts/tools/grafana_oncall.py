@@ -1,6 +1,6 @@
 """Rules for recognizing and reading messages from Grafana OnCall."""
 
-from domain.alerts.reading.severity import METRICS_SEVERITY_WORDS
+from domain.alerts.parsing.severity import METRICS_SEVERITY_WORDS
 from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
@@ -15,7 +15,7 @@ TOOL = MappedTool(
         "service": "integration.name",
         "severity": "alert_payload.labels.severity alert_payload.commonLabels.severity",
         "hosts": "alert_payload.labels.instance alert_payload.commonLabels.instance",
-        "runbook": "alert_group.permalinks.web",
+        "source_url": "alert_group.permalinks.web",
         "fingerprint": "alert_group.id",
     },
     words=METRICS_SEVERITY_WORDS,

@@ -14,7 +14,7 @@ TOOL = MappedTool(
         "start_time": "timestamp",
         "service": "monitor_category label",
         "hosts": "monitor_target monitor",
-        "runbook": "links.report_link",
+        "source_url": "links.report_link",
         "fingerprint": "monitor_id monitor",
     },
     # Messages about resource usage also contain the ID of the monitor.

@@ -14,7 +14,7 @@ TOOL = MappedTool(
         "severity": "event",
         "hosts": "site.url",
         "platform_environment_name": "fault.environment",
-        "runbook": "fault.url site.details_url",
+        "source_url": "fault.url site.details_url",
         "fingerprint": "fault.id site.id",
     },
     joins={"title": "fault.message check_in.name", "fingerprint": "check_in.id"},

@@ -10,7 +10,7 @@ TOOL = MappedTool(
     fields={
         "title": "name",
         "description": "description summary",
-        "runbook": "result_url trigger_url",
+        "source_url": "result_url trigger_url",
         "fingerprint": "id",
     },
     resolved=(("status", IS, "ok"),),

@@ -23,7 +23,7 @@ TOOL = MappedTool(
         "end_time": "issue.end",
         "severity": "issue.severity",
         "hosts": "issue.fqdn",
-        "runbook": "issue.link",
+        "source_url": "issue.link",
         "fingerprint": "issue.id",
     },
     joins={"title": "issue.text"},

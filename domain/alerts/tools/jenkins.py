@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "build.timestamp",
         "severity": "build.status",
         "service": "url",
-        "runbook": "build.full_url",
+        "source_url": "build.full_url",
         "fingerprint": "url",
     },
     joins={"title": "build.scm.branch build.status", "fingerprint": "build.scm.branch"},

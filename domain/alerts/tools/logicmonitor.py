@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "service": "DATASOURCE",
         "severity": "LEVEL",
         "hosts": "HOST",
-        "runbook": "ALERT_URL",
+        "source_url": "ALERT_URL",
         "fingerprint": "ALERTID",
     },
     joins={"title": "DATASOURCE DATAPOINT"},

@@ -1,6 +1,6 @@
 """Rules for recognizing and reading messages from Monit."""
 
-from domain.alerts.tools.base import CONTAINS, IS, MappedTool, ToolKind
+from domain.alerts.tools.base import CONTAINS_WORD, IS, MappedTool, ToolKind
 
 _RECOVERY_EVENTS = "exists, timeout recovery, data access succeeded"
 
@@ -18,7 +18,7 @@ TOOL = MappedTool(
     joins={"title": "MONIT_EVENT", "fingerprint": "MONIT_SERVICE"},
     resolved=(
         ("MONIT_EVENT", IS, _RECOVERY_EVENTS),
-        ("MONIT_EVENT", CONTAINS, "succeeded"),
+        ("MONIT_EVENT", CONTAINS_WORD, "succeeded"),
     ),
     hint="Post the variables of Monit as JSON with “exec”.",
 )

@@ -1,4 +1,7 @@
-"""Netdata: alerts and messages about unreachable nodes, which use the same webhook."""
+"""Rules for recognizing and reading messages from Netdata.
+
+Alerts and messages about unreachable nodes use the same webhook.
+"""
 
 from domain.alerts.tools.base import CRITICAL, INFO, IS, LOW, MappedTool, ToolKind
 
@@ -13,7 +16,7 @@ TOOL = MappedTool(
         "severity": "severity",
         "service": "space",
         "hosts": "host",
-        "runbook": "alert_url url",
+        "source_url": "alert_url url",
         # Only the URL identifies the node of an alert.
         "fingerprint": "alert_url url",
     },

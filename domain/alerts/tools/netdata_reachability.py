@@ -1,4 +1,4 @@
-"""Netdata: messages about unreachable nodes."""
+"""Rules for recognizing and reading Netdata messages about unreachable nodes."""
 
 from dataclasses import replace
 

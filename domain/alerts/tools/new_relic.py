@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "severity": "priority",
         "service": "alertPolicyNames.0",
         "hosts": "impactedEntities",
-        "runbook": "issueUrl",
+        "source_url": "issueUrl",
         "fingerprint": "id",
     },
     words={"critical": CRITICAL, "high": HIGH, "medium": MEDIUM, "low": LOW},

@@ -1,4 +1,4 @@
-"""Alarms from Oracle Cloud Infrastructure."""
+"""Rules for recognizing and reading alarms from Oracle Cloud Infrastructure."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, IS_MISSING, LOW, MappedTool, ToolKind
 
@@ -15,7 +15,7 @@ TOOL = MappedTool(
         "service": "alarmMetaData.0.namespace",
         "hosts": "alarmMetaData.0.dimensions.0.resourceDisplayName "
         "alarmMetaData.0.dimensions.0.resourceName",
-        "runbook": "alarmMetaData.0.alarmUrl",
+        "source_url": "alarmMetaData.0.alarmUrl",
         "fingerprint": "dedupeKey dedupekey",
     },
     words={"critical": CRITICAL, "error": HIGH, "warning": LOW, "info": INFO},

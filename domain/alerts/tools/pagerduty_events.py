@@ -1,4 +1,4 @@
-"""Programs that send events to PagerDuty's Events API."""
+"""Rules for recognizing events that programs send to PagerDuty's Events API."""
 
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 

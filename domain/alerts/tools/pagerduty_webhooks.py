@@ -26,7 +26,7 @@ TOOL = MappedTool(
         "start_time": "event.data.created_at event.occurred_at",
         "severity": "event.data.priority.summary event.data.urgency",
         "service": "event.data.service.summary",
-        "runbook": "event.data.html_url",
+        "source_url": "event.data.html_url",
         "fingerprint": "event.data.id",
     },
     words={
@@ -37,7 +37,7 @@ TOOL = MappedTool(
         "p5": INFO,
     },
     resolved=(("event.event_type", IS, "incident.resolved"),),
-    # The data of events about notes, responders and similar objects is not an incident.
+    # In events about notes, responders and similar objects, the data is not an incident.
     dropped=(
         (
             "event.event_type",

@@ -1,4 +1,4 @@
-"""Prometheus, vmalert and other programs that post to the API of Alertmanager."""
+"""Rules for recognizing alerts from programs that use Alertmanager's API, such as Prometheus."""
 
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 

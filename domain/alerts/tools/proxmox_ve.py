@@ -1,6 +1,6 @@
 """Rules for recognizing and reading messages from Proxmox VE."""
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.alerts.tools.base import HIGH, INFO, IS, LOW, MappedTool, ToolKind
 
 TOOL = MappedTool(

@@ -1,6 +1,6 @@
-"""All known tools by the format of their bodies.
+"""All known tools, grouped by the format of their bodies.
 
-If several tools recognize a body, the first one is used.
+If several tools recognize a body, the first of these tools is used.
 """
 
 from domain.alerts.tools import (

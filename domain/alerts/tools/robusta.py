@@ -1,6 +1,6 @@
 """Rules for recognizing and reading messages from Robusta."""
 
-from domain.alerts.tools.base import CONTAINS, HIGH, INFO, IS, LOW, MappedTool, ToolKind
+from domain.alerts.tools.base import CONTAINS_WORD, HIGH, INFO, IS, LOW, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Robusta",
@@ -14,12 +14,12 @@ TOOL = MappedTool(
         "severity": "severity",
         "service": "subject.name",
         "hosts": "subject.node",
-        "runbook": "investigate",
+        "source_url": "investigate",
         "fingerprint": "fingerprint",
     },
     joins={"title": "subject.namespace subject.name", "fingerprint": "cluster_name"},
     words={"high": HIGH, "low": LOW, "info": INFO, "debug": INFO},
-    resolved=(("title", CONTAINS, "[resolved]"),),
+    resolved=(("title", CONTAINS_WORD, "[resolved]"),),
     # Reports and changes to resources are not problems.
     dropped=(
         ("failure", IS, "false"),

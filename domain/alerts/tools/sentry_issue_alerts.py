@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "severity": "data.event.level",
         "service": "data.event.project_name data.event.project",
         "platform_environment_name": "data.event.environment",
-        "runbook": "data.event.web_url",
+        "source_url": "data.event.web_url",
         "fingerprint": "data.event.issue_id data.event.issue_url",
     },
     words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},

@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "description": "data.issue.culprit",
         "severity": "data.issue.level",
         "service": "data.issue.project.slug",
-        "runbook": "data.issue.web_url data.issue.permalink",
+        "source_url": "data.issue.web_url data.issue.permalink",
         "fingerprint": "data.issue.id",
     },
     words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},

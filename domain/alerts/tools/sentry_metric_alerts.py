@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "description": "data.description_text",
         "severity": "action",
         "service": "data.metric_alert.projects.0",
-        "runbook": "data.web_url",
+        "source_url": "data.web_url",
         "fingerprint": "data.metric_alert.id",
     },
     words={"warning": MEDIUM, "resolved": INFO},

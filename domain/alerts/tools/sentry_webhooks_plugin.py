@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "severity": "level",
         "service": "project_name project",
         "platform_environment_name": "event.environment",
-        "runbook": "url",
+        "source_url": "url",
         "fingerprint": "project",
     },
     joins={"fingerprint": "id"},

@@ -12,7 +12,7 @@ TOOL = MappedTool(
         "start_time": "INCIDENT_TIME_ISO",
         "severity": "STATUS",
         "hosts": "MONITORURL",
-        "runbook": "MONITOR_DASHBOARD_LINK",
+        "source_url": "MONITOR_DASHBOARD_LINK",
         "fingerprint": "MONITOR_ID",
     },
     words={"down": CRITICAL, "critical": HIGH, "trouble": MEDIUM, "up": INFO},

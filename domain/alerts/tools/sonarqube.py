@@ -14,7 +14,7 @@ TOOL = MappedTool(
         # A failed analysis has no quality gate.
         "severity": "qualityGate.status status",
         "service": "project.key",
-        "runbook": "branch.url project.url",
+        "source_url": "branch.url project.url",
         "fingerprint": "project.key",
     },
     joins={"title": "branch.name qualityGate.status", "fingerprint": "serverUrl branch.name"},

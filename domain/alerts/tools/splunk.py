@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "severity": "result.severity result.urgency",
         "service": "app",
         "hosts": "result.host",
-        "runbook": "results_link",
+        "source_url": "results_link",
         "fingerprint": "app",
     },
     joins={"title": "result.host", "fingerprint": "owner search_name result.host"},

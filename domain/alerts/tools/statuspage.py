@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "incident.created_at",
         "end_time": "incident.resolved_at",
         "severity": "incident.impact",
-        "runbook": "incident.shortlink",
+        "source_url": "incident.shortlink",
         "fingerprint": "incident.id",
     },
     words={

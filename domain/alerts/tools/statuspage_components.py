@@ -1,4 +1,4 @@
-"""Rules for recognizing and reading messages from Statuspage about components."""
+"""Rules for recognizing and reading Statuspage messages about components."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MappedTool, ToolKind
 

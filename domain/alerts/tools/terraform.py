@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "start_time": "notifications.0.run_updated_at",
         "severity": "notifications.0.trigger",
         "service": "workspace_name",
-        "runbook": "run_url",
+        "source_url": "run_url",
         "fingerprint": "workspace_id",
     },
     joins={"title": "notifications.0.message"},

@@ -13,7 +13,7 @@ TOOL = MappedTool(
         "severity": "type",
         "service": "payload.deployment.name",
         "platform_environment_name": "payload.target",
-        "runbook": "payload.links.deployment",
+        "source_url": "payload.links.deployment",
         "fingerprint": "payload.project.id",
     },
     joins={"title": "payload.target type", "fingerprint": "payload.target"},
@@ -21,7 +21,7 @@ TOOL = MappedTool(
     resolved=(("type", IS, "deployment.succeeded"),),
     dropped=(
         ("type", IS_NOT, "deployment.error, deployment.succeeded"),
-        # Previews have no target. The documented keys do not contain their branch.
+        # Preview deployments have no target. None of the documented keys contains their branch.
         ("payload.target", IS_MISSING, "yes"),
     ),
     hint="Add a webhook for “Deployment Error” and “Deployment Succeeded” with the key in the URL.",

@@ -1,6 +1,6 @@
 """Rules for recognizing and reading messages from Zabbix."""
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 
 TOOL = MappedTool(

@@ -1,1 +1,1 @@
-"""SQL for both databases: locks, upserts, keyset pagination, statements without the ORM."""
+"""SQL for both databases: locks, upserts, keyset pagination, and statements without the ORM."""

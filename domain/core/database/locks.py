@@ -1,6 +1,7 @@
-"""Database locks: their release before slow work, and the numbers of advisory locks.
+"""Releases database locks before slow work, and defines the numbers of advisory locks.
 
-Instead of these numbers, triggers, daily alert counts and new paths lock the hash of a string.
+The locks for triggers, daily alert counts and new project paths do not use these numbers. Their
+numbers are hashes of strings.
 """
 
 from enum import IntEnum, unique
@@ -9,8 +10,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 
-def release_locks(session: Session) -> None:
-    """Commit the transaction before slow work, which releases its locks.
+def commit_to_release_locks(session: Session) -> None:
+    """Commit the transaction to release its locks before slow work.
 
     On SQLite, a transaction that writes blocks all other writers, including alerts. On Postgres, a
     transaction that counts a sign-in attempt blocks other attempts from the same IP address. The
@@ -21,7 +22,7 @@ def release_locks(session: Session) -> None:
 
 @unique
 class AdvisoryLock(IntEnum):
-    """The number of an advisory lock, which only one process on all hosts can hold at a time.
+    """The number of an advisory lock, which only one process across all hosts can hold at a time.
 
     The numbers are arbitrary.
     """

@@ -32,7 +32,7 @@ Identified = TypeVar("Identified", bound=_HasId)
 
 @dataclass(frozen=True, kw_only=True)
 class KeysetRange:
-    """The requested part of a list, newest first: ids below `before`, or ids above `after`."""
+    """The requested part of a list, newest first: IDs below `before`, or IDs above `after`."""
 
     size: int
     before: int | None = None
@@ -54,7 +54,7 @@ class KeysetPage(Generic[Item]):
 
 
 def parse_id(text: str) -> int | None:
-    """Return a row id that is written in decimal digits.
+    """Return a row ID that is written in decimal digits.
 
     Return None for other strings, and for numbers with more than 63 bits.
     """
@@ -65,7 +65,7 @@ def parse_id(text: str) -> int | None:
 
 
 def parse_cursor(text: str | None) -> int | None:
-    """Return the id in a cursor, or None if there is no cursor.
+    """Return the ID in a cursor, or None if there is no cursor.
 
     Raise QueryError if the cursor is not valid.
     """
@@ -116,7 +116,7 @@ class PageRequest:
     #: Number of items before a numbered page.
     offset: int = 0
     is_by_key: bool = False
-    #: Id of the last item before a keyset page.
+    #: ID of the last item before a keyset page.
     last_id: int | None = None
     order_by: str = "id"
     is_descending: bool = False
@@ -232,9 +232,9 @@ def get_search_text(
 
 
 def get_row_id(arguments: Mapping[str, str], name: str) -> int | None:
-    """Return the row id in a parameter, or None if the parameter is empty.
+    """Return the row ID in a parameter, or None if the parameter is empty.
 
-    Raise QueryError if the value is not a row id.
+    Raise QueryError if the value is not a row ID.
     """
     text = arguments.get(name, "")
     number = parse_id(text)

@@ -1,6 +1,6 @@
 """The database interface of the hot paths: one connection, one statement, no ORM.
 
-`web/database/connections.py` implements the interface. It saves round trips, which are the main
+`web/database/autocommit_pool.py` implements the interface. It saves round trips, which are the main
 cost of a request.
 """
 
@@ -26,7 +26,7 @@ def build_columns(
     """Return the columns for the fields of a row type, in the same order.
 
     The name of a field is the prefix of a table in `tables`, followed by the name of a column. The
-    first matching prefix is used. Computed columns are in `others`, by the name of their field.
+    first matching prefix is used. Computed columns are in `others`, keyed by field name.
     """
     return [
         (others[name] if name in others else _find_column(name, tables)).label(name)
@@ -45,15 +45,21 @@ class StatementConnection(Protocol):
 
     @property
     def dialect_name(self) -> str:
-        """`postgresql` or `sqlite`."""
+        """Name of the database dialect: `postgresql` or `sqlite`."""
 
     def fetch_first_row(
         self, statement: Executable, parameters: Mapping[str, object]
     ) -> Row | None:
-        """Run a query and return its first row, or None; retry once if the connection was lost."""
+        """Run a query and return its first row, or None.
+
+        If the connection was lost, retry once.
+        """
 
     def fetch_rows(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
-        """Run a query and return its rows; retry once if the connection was lost."""
+        """Run a query and return its rows.
+
+        If the connection was lost, retry once.
+        """
 
     def execute_statement(
         self,

@@ -1,6 +1,6 @@
 """Finds rows by time in tables without an index on the time column.
 
-The ids of such a table increase with the time, so a binary search finds the first id of a period.
+The IDs of such a table increase with the time, so a binary search finds the first ID of a period.
 The cost hardly depends on the number of rows.
 """
 
@@ -40,8 +40,8 @@ def build_time_search(
 ) -> tuple[str, list[BindParameter[datetime]]]:
     """Return the table expression `parts`, and its parameters.
 
-    A row of `parts` contains the index of a start time in `starts`, the first id at or after this
-    time, and the first id at or after the next time.
+    A row of `parts` contains the index of a start time in `starts`, the first ID at or after this
+    start time, and the first ID at or after the next start time.
     """
     names = {"table": column.class_.__tablename__, "column": column.key}
     union = " UNION ALL ".join(
@@ -54,7 +54,7 @@ def build_time_search(
 def find_id_bounds(
     column: InstrumentedAttribute[datetime], times: TimeBounds, *, session: Session
 ) -> tuple[int | None, ...]:
-    """Return the first ids at or after the start and the end of a period."""
+    """Return the first IDs at or after the start and the end of a period."""
 
     def find_first_id(moment: datetime) -> int:
         query, starts = build_time_search(column, [moment])
@@ -64,7 +64,7 @@ def find_id_bounds(
     return tuple(None if each is None else find_first_id(each) for each in times)
 
 
-def build_bounds(
+def build_range_conditions(
     column: ColumnElement[Any] | InstrumentedAttribute[Any], bounds: Sequence[Any]
 ) -> list[ColumnElement[bool]]:
     """Return the conditions for values from a start to an end, each of which may be None."""

@@ -62,9 +62,9 @@ def _parse_utc(value: Any) -> datetime:
 
 
 def _parse_local_or_utc(value: Any) -> datetime:
-    """Parse a time, and convert it to UTC if it has an offset; otherwise, it is a local time.
+    """Parse a time in UTC, or a local time if it has no offset.
 
-    Raise ValueError for other values.
+    A time with an offset is converted to UTC. Raise ValueError for other values.
     """
     try:
         read = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -118,8 +118,8 @@ def remove_duplicates(values: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def join_option_words(value: Any) -> Any:
-    """Join the values of a repeated command-line option into one text."""
+def join_option_values(value: Any) -> Any:
+    """Join the values of a repeated command-line option into one string."""
     is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
     return " ".join(value) if is_words else value
 
@@ -128,14 +128,17 @@ def _ignore_value(_given: Any) -> str:
     return ""
 
 
-def describe_choices(*words: str) -> WithJsonSchema:
-    """Return a JSON schema for a string in a response, whose possible values are not validated."""
+def build_choices_schema(*words: str) -> WithJsonSchema:
+    """Return the JSON schema for a string in a response, with its possible values.
+
+    The values are not validated.
+    """
     return WithJsonSchema({"type": "string", "enum": [*words]})
 
 
 #: Text that both databases can store.
 Text = Annotated[str, StringConstraints(pattern=NO_NUL_PATTERN)]
-#: URL with http or https, or empty text for no URL.
+#: URL with http or https, or an empty string for no URL.
 WebUrl = Annotated[Text, AfterValidator(_check_web_url)]
 #: Single line without control characters or surrounding spaces.
 Line = Annotated[Text, AfterValidator(_check_one_line)]
@@ -145,11 +148,11 @@ Name = Annotated[Line, AfterValidator(_check_not_empty)]
 Search = Annotated[Text, Field(max_length=MAX_SEARCH_TEXT_LENGTH)]
 #: Required text, whose characters are checked when the text is stored.
 RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
-#: Id of a row.
+#: ID of a row.
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 #: Words: a JSON array, or text separated by commas or spaces.
 Words = Annotated[tuple[Text, ...], BeforeValidator(split_words)]
-#: Words; at least one word is required.
+#: Words, at least one of which is required.
 RequiredWords = Annotated[Words, AfterValidator(_check_not_empty)]
 #: Numbers: a JSON array, or text separated by commas or spaces.
 Numbers = Annotated[
@@ -215,7 +218,7 @@ class Argument:
     name: str
 
 
-def _parse_length(value: Any, info: ValidationInfo) -> timedelta:
+def _parse_duration_value(value: Any, info: ValidationInfo) -> timedelta:
     if isinstance(value, timedelta):
         return value
     text = str(value)
@@ -232,10 +235,10 @@ def _parse_overlap(value: Any) -> Any:
     return timedelta(0) if value == GracePeriod.NOW.key else value
 
 
-#: Duration as a text such as `1h30m`, or as a number of seconds. It is serialized as text.
+#: Duration as a string, such as `1h30m`, or as a number of seconds. It is serialized as a string.
 Duration = Annotated[
     timedelta,
-    BeforeValidator(_parse_length),
+    BeforeValidator(_parse_duration_value),
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
@@ -286,31 +289,30 @@ _WITHOUT_EFFECT = BeforeValidator(_ignore_value)
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
-    Field(description="Accepted for compatibility with GitLab. It has no effect."),
+    Field(description="Accepted for compatibility with GitLab, but ignored."),
 ]
 _ABSENT = object()
-#: GitLab filter for a property that Gatebell does not have, so `true` matches nothing.
+#: GitLab filter for a property that Gatebell does not have. With `true`, the list is empty.
 AbsentFlag = Annotated[
     bool,
     Field(
         description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
-        "so `true` matches nothing."
+        "so a request with `true` returns an empty list."
     ),
     _ABSENT,
 ]
-#: GitLab filter for a property that Gatebell does not have, so a filter with any value matches
-#: nothing.
+#: GitLab filter for a property that Gatebell does not have. With any value, the list is empty.
 AbsentWord = Annotated[
     Text,
     Field(
         description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
-        "so every value matches nothing."
+        "so a request with this filter returns an empty list."
     ),
     _ABSENT,
 ]
 
 
-def has_parameter_effect(field: FieldInfo) -> bool:
+def is_effective_parameter(field: FieldInfo) -> bool:
     """Return False for a parameter that is accepted only for compatibility with GitLab."""
     return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
 
@@ -325,7 +327,7 @@ class Query(BaseModel):
 
 
 class GitLabQuery(Query):
-    """Parameters of a GET request that GitLab also has.
+    """Parameters of a GET request that GitLab's API also supports.
 
     Unknown parameters are ignored and reported. Each parameter that GitLab documents is a field.
     Parameters about data that Gatebell does not have are of type `WithoutEffect`, `AbsentFlag` or
@@ -337,11 +339,11 @@ class GitLabQuery(Query):
     @property
     def matches_nothing(self) -> bool:
         """True if the query filters by a property that Gatebell does not have."""
-        return any(getattr(self, name) for name in _list_absent_fields(type(self)))
+        return any(getattr(self, name) for name in _list_unsupported_fields(type(self)))
 
 
 @cache
-def _list_absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
+def _list_unsupported_fields(schema: type[GitLabQuery]) -> Sequence[str]:
     return [name for name, field in schema.model_fields.items() if _ABSENT in field.metadata]
 
 
@@ -352,16 +354,16 @@ class Resource(BaseModel):
 
 
 def get_column_values(row: object, view: type[Any]) -> dict[str, Any]:
-    """Return a row's values in the columns that are fields of a resource or a dataclass."""
+    """Return a row's values for the columns that match fields of a resource or dataclass."""
     names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
 
 class Done(RootModel[Literal[True]]):
-    """`true`, which clients written for GitLab expect after some actions."""
+    """The result `true`, which clients written for GitLab expect after some actions."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class SecretResource(Resource):
-    """The base class of results that show a secret once; such responses are not cached."""
+    """The base class of results that show a secret once. Such responses are not cached."""

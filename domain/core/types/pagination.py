@@ -17,9 +17,9 @@ from domain.core.types.base import MAX_NUMBER, Item, Query
 
 _MAX_PAGE_SIZE = 100
 _DEFAULT_PAGE_SIZE = 20
-#: Page number; clients written for GitLab send 0 for the first page.
+#: Page number. Clients written for GitLab send 0 for the first page.
 PageNumber = Annotated[int, Field(ge=0, le=MAX_NUMBER), AfterValidator(lambda number: number or 1)]
-#: Page size; clients written for GitLab send 0 for the default.
+#: Page size. Clients written for GitLab send 0 for the default.
 PageSize = Annotated[
     int,
     Field(ge=0, le=MAX_NUMBER, description="Number of items per page, at most 100."),
@@ -60,17 +60,20 @@ class OffsetQuery(Query):
         return (self.page - 1) * self.page_size
 
     @property
-    def requested_part(self) -> PageRequest:
-        """The requested part of the list."""
+    def requested_range(self) -> PageRequest:
+        """Size and offset of the requested page."""
         return PageRequest(size=self.page_size, offset=self.offset)
 
     def build_page(self, items: Sequence[Item]) -> "ListPage[Item]":
-        """Return the requested part of a complete list."""
+        """Return the requested page of a complete list."""
         return ListPage(items=items[self.offset : self.offset + self.page_size], total=len(items))
 
 
 class KeysetQuery(Query):
-    """Parameters of a list without page numbers; the `Link` header points to the next page."""
+    """Parameters of a list without page numbers.
+
+    The `Link` header of the response points to the next page.
+    """
 
     cursor: str = Field(
         default="", description="Position in the list, from the link to the next page."
@@ -78,7 +81,10 @@ class KeysetQuery(Query):
     per_page: PageSize = _DEFAULT_PAGE_SIZE
     pagination: Literal["keyset"] = "keyset"
     page: Annotated[int, AfterValidator(_check_is_first_page)] = Field(
-        default=1, description="Always 1. To get the next page, follow the link with `rel=next`."
+        default=1,
+        description=(
+            "Page number, which must be 1. To get the next page, follow the link with `rel=next`."
+        ),
     )
 
     @property
@@ -87,8 +93,8 @@ class KeysetQuery(Query):
         return _limit_page_size(self.per_page, type(self))
 
     @property
-    def requested_part(self) -> KeysetRange:
-        """The requested part of the list, newest first.
+    def requested_range(self) -> KeysetRange:
+        """Size and cursor of the requested page, newest items first.
 
         Raise QueryError if the cursor is not valid.
         """
@@ -97,7 +103,7 @@ class KeysetQuery(Query):
 
 #: Option that includes items from ancestor groups in a list for a project or group.
 IncludeAncestorGroups = Annotated[
-    bool, Field(description="True to also list the items of parent groups.")
+    bool, Field(description="True to include items from ancestor groups.")
 ]
 
 
@@ -114,11 +120,11 @@ class PagedQuery(OffsetQuery):
     #: Column that determines the order. Subclasses override the type with a `Literal`, which mypy
     #: accepts for a `str`, but not for another `Literal`.
     order_by: str = Field(default="id", pattern="^id$")
-    sort: Literal["asc", "desc"] = Field(default="desc", description="Order of the list.")
+    sort: Literal["asc", "desc"] = Field(default="desc", description="Sort order.")
 
     @field_validator("pagination")
     @classmethod
-    def _check_no_keyset_page_number(cls, value: str, others: ValidationInfo) -> str:
+    def _check_no_page_with_keyset(cls, value: str, others: ValidationInfo) -> str:
         if value == "keyset" and others.data.get("page", 1) != 1:
             raise ValueError(
                 "must not be keyset if `page` is given. To get the next page, follow the link with "
@@ -141,8 +147,8 @@ class PagedQuery(OffsetQuery):
         return value
 
     @property
-    def requested_part(self) -> PageRequest:
-        """The requested part of the list.
+    def requested_range(self) -> PageRequest:
+        """Size, position and order of the requested page.
 
         Raise QueryError if the cursor is not valid.
         """
@@ -152,7 +158,7 @@ class PagedQuery(OffsetQuery):
             offset=self.offset,
             is_by_key=is_by_key,
             last_id=parse_cursor(self.cursor),
-            # A keyset page is always ordered by id.
+            # A keyset page is always ordered by ID.
             order_by="id" if is_by_key else self.order_by,
             is_descending=self.sort == "desc",
         )
@@ -175,7 +181,7 @@ class ListPage(Generic[Item]):
         return self.total is not None and self.total > number and bool(self.items)
 
     @classmethod
-    def from_listed_page(
+    def from_page_result(
         cls, page_result: PageResult[Any], build_item: Callable[[Any], Item]
     ) -> "ListPage[Item]":
         """Return a page of a list that supports numbered and keyset pages (`PagedQuery`)."""

@@ -33,7 +33,7 @@ def validate_body(schema: type[SchemaT], given_values: Mapping[str, Any]) -> Sch
 
 
 def validate_query(schema: type[SchemaT], given: Mapping[str, Sequence[str]]) -> SchemaT:
-    """Return the validated parameters of a list.
+    """Return the validated query parameters of a request for a list.
 
     Raise InvalidQueryError with all problems if any are invalid.
     """
@@ -125,7 +125,7 @@ def _remove_empty_values(
 def _find_fields_allowing_empty(
     schema: type[BaseModel],
 ) -> Mapping[type[str] | None, frozenset[str]]:
-    """Return the names of fields that allow empty text (`str`), and of fields that allow null."""
+    """Return the names of the fields that allow empty strings or null, by type (`str` or None)."""
     kinds = {
         name: set(_list_union_types(field.annotation))
         for name, field in schema.model_fields.items()

@@ -1,4 +1,4 @@
-"""Actions of administrators on audit log destinations."""
+"""Actions on the destinations of the audit log, for administrators."""
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -11,13 +11,13 @@ from domain.delivery.audit_streams.types import (
     AuditStreamChangeBody,
     NewAuditStream,
 )
-from domain.delivery.destination_actions import DestinationActions, DestinationEvents
+from domain.delivery.destination_actions import DestinationActions, DestinationEventKinds
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody, SentTest
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationWithSecret
 
 _STREAM_ACTIONS = DestinationActions(
     AUDIT_STREAM_KIND,
-    DestinationEvents(
+    DestinationEventKinds(
         created=EventKind.AUDIT_STREAM_CREATED,
         changed=EventKind.AUDIT_STREAM_CHANGED,
         secret_rotated=EventKind.AUDIT_STREAM_SECRET_ROTATED,
@@ -34,13 +34,13 @@ def list_streams(work: UnitOfWork, query: DestinationQuery) -> ListPage[AuditStr
 
 @read_action("audit_streams.show")
 def show_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
-    """Show a destination and the state of its delivery."""
+    """Show a destination and its delivery status."""
     return _STREAM_ACTIONS.get_destination(work, stream_id)
 
 
 @action("audit_streams.create")
 def create_stream(work: UnitOfWork, new: AuditStreamBody) -> NewAuditStream:
-    """Create a destination for audit events and return its secret once.
+    """Create a destination for audit events and return its secret.
 
     No other response contains the secret.
     """
@@ -66,7 +66,10 @@ def change_stream(work: UnitOfWork, stream_id: int, change: AuditStreamChangeBod
 
 @action("audit_streams.change", command="pause")
 def pause_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
-    """Pause a destination; its events are queued."""
+    """Pause a destination.
+
+    New events are queued until the destination is resumed.
+    """
     return _STREAM_ACTIONS.pause_destination(work, stream_id)
 
 
@@ -97,7 +100,7 @@ def send_test(work: UnitOfWork, stream_id: int) -> SentTest:
 
 @action("audit_streams.delete")
 def delete_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
-    """Delete a destination with its queued events.
+    """Delete a destination and its queued events.
 
     Queued events are never sent.
     """

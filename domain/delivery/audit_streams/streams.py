@@ -1,9 +1,9 @@
-"""Destinations for audit events, each of which receives all events in the order of their ids.
+"""Destinations for audit events, each of which receives all events in the order of their IDs.
 
 An event is removed from the queue only after its delivery. If the worker crashes before that, the
-event is sent again with the same id.
+event is sent again with the same ID.
 
-An event gets its id when it is written, so an event that is committed later may have a smaller id.
+An event gets its ID when it is written, so an event that is committed later may have a smaller ID.
 Such an event is sent when it becomes visible. No event is skipped, since the queue stores no
 position.
 
@@ -26,13 +26,13 @@ from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import EventKind
 from domain.audit.log import build_event_view, format_kind_title
 from domain.core.clock import format_api_time, format_message_time
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.types.base import get_column_values
 from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
 from domain.delivery.mail.outbox import queue_emails
-from domain.delivery.outgoing import claims
-from domain.delivery.outgoing.claims import (
+from domain.delivery.outgoing import destination_claims
+from domain.delivery.outgoing.destination_claims import (
     ClaimedDelivery,
     DeliveryAttempt,
     DeliveryFailure,
@@ -42,7 +42,7 @@ from domain.delivery.outgoing.destinations import (
     FAILING_AFTER,
     CommitCallback,
     DestinationDetails,
-    DestinationKind,
+    DestinationManager,
     DestinationQueue,
     DestinationState,
     FailedAttempt,
@@ -56,7 +56,7 @@ MAX_STREAMS = 20
 #: Number of attempts before an event is set aside, which takes about nine minutes.
 MAX_EVENT_ATTEMPTS = 10
 #: Maximum number of consecutive events that are set aside. If the receiver rejects more events, the
-#: problem is the receiver, and all events wait until it recovers.
+#: cause is assumed to be the receiver, and all events wait until it recovers.
 MAX_SET_ASIDE_EVENTS = 3
 #: Maximum number of events that wait for one destination. The oldest events are dropped first.
 MAX_QUEUED_EVENTS = 1_000_000
@@ -94,7 +94,7 @@ def build_test_message(actor: Actor, *, now: datetime) -> OutgoingMessage:
 _QueuedEvent = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
 
-class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDetails]):
+class AuditStreamManager(DestinationManager[AuditStreamRow, AuditStream, DestinationDetails]):
     """The behavior that is specific to destinations of the audit log."""
 
     noun = "audit stream"
@@ -119,14 +119,17 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
     )
 
     def build_view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
-        """Return the view of a row."""
+        """Return the API resource for the row of a destination."""
         (set_aside,) = more
         return AuditStream(**get_column_values(row, AuditStream) | shared, set_aside=set_aside)
 
     def get_next_message(
         self, row: AuditStreamRow, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
-        """Return the oldest event in the queue."""
+        """Return the oldest queued event as a message, with the ID of its queue entry.
+
+        Return None if no event is queued.
+        """
         entries = (
             select(AuditStreamEntry, AuditEvent, User.username)
             .outerjoin(AuditEvent, AuditEvent.id == AuditStreamEntry.event_id)
@@ -159,13 +162,16 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         session: Session,
         now: datetime,
     ) -> None:
-        """Remove a delivered event; after a recovery, retry the events that were set aside."""
+        """Remove a delivered event from the queue.
+
+        If the destination has recovered, retry the events that were set aside.
+        """
         del attempt, now
         session.execute(
-            delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
+            build_bulk_delete(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
         )
         has_failed = select(AuditStreamRow.id).where(
-            *claims.list_claim_conditions(AuditStreamRow, claim),
+            *destination_claims.list_claim_conditions(AuditStreamRow, claim),
             AuditStreamRow.failing_since.is_not(None),
         )
         if session.scalar(has_failed) is not None:
@@ -188,26 +194,26 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         entry.set_aside_at = now
         # The next event has not been attempted yet.
         session.execute(
-            update_rows(AuditStreamRow)
-            .where(*claims.list_claim_conditions(AuditStreamRow, claim))
+            build_bulk_update(AuditStreamRow)
+            .where(*destination_claims.list_claim_conditions(AuditStreamRow, claim))
             .values(tries=0, next_try_at=None)
         )
         return replace(failure, sets_aside=True)
 
-    def reset_retries(self, row: AuditStreamRow, session: Session) -> None:
-        """Retry the events that were set aside, with a new count of attempts."""
+    def retry_set_aside_messages(self, row: AuditStreamRow, session: Session) -> None:
+        """Retry the events that were set aside, and reset their attempt counts."""
         session.flush()
         _requeue_set_aside_events(row.id, session, true(), tries=0)
 
 
-AUDIT_STREAM_KIND = AuditStreamKind()
+AUDIT_STREAM_KIND = AuditStreamManager()
 
 
 def _requeue_set_aside_events(
     stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
 ) -> None:
     session.execute(
-        update_rows(AuditStreamEntry)
+        build_bulk_update(AuditStreamEntry)
         .where(
             AuditStreamEntry.stream_id == stream_id,
             AuditStreamEntry.set_aside_at.is_not(None),
@@ -231,37 +237,38 @@ def drop_old_stream_events(
     commit_batch: CommitCallback,
     maximum: int = MAX_QUEUED_EVENTS,
 ) -> int:
-    """Drop events older than a time and the oldest events above the maximum; return the count.
+    """Drop queued events that are too old or exceed the maximum.
 
-    The number of dropped events is stored with each destination, so that no event disappears
-    silently.
+    Return the number of dropped events. Events that were queued before `before` are too old. If a
+    destination has more than `maximum` queued events, its oldest events are dropped. The number of
+    dropped events is also stored with each destination, so that no event disappears silently.
     """
 
-    def drop(stream_id: int, condition: ColumnElement[bool]) -> int:
-        def note(count: int) -> None:
+    def drop_events(stream_id: int, condition: ColumnElement[bool]) -> int:
+        def record_dropped_count(count: int) -> None:
             session.execute(
-                update_rows(AuditStreamRow)
+                build_bulk_update(AuditStreamRow)
                 .where(AuditStreamRow.id == stream_id)
                 .values(dropped=AuditStreamRow.dropped + count, last_dropped_at=now)
             )
 
         return AUDIT_STREAM_KIND.delete_entries(
-            condition, session=session, commit_batch=commit_batch, noted=note
+            condition, session=session, commit_batch=commit_batch, noted=record_dropped_count
         )
 
     is_old = AuditStreamEntry.created_at < before
     total = 0
     for stream_id in session.scalars(select(AuditStreamRow.id)).all():
-        total += drop(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
+        total += drop_events(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
     for stream_id, condition in AUDIT_STREAM_KIND.find_surplus_entries(
         maximum, true(), session=session
     ):
-        total += drop(stream_id, condition)
+        total += drop_events(stream_id, condition)
     return total
 
 
 def delete_orphaned_events(*, session: Session, commit_batch: CommitCallback) -> int:
-    """Remove the events for deleted destinations; return the number of removed events."""
+    """Remove the events for deleted destinations, and return the number of removed events."""
     orphans = AUDIT_STREAM_KIND.build_orphan_condition()
     return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, commit_batch=commit_batch)
 
@@ -298,7 +305,7 @@ def _build_notices(
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",
             lines=(
-                f"No audit events could be delivered to {stream.shown_url}",
+                f"No audit events could be delivered to {stream.redacted_url}",
                 f"since {since}. Last error: {stream.last_error}.",
                 f"Waiting events: {stream.backlog}. They are sent when the destination accepts",
                 f"events again, and discarded {notice_settings.days} days after they occurred.",
@@ -312,7 +319,7 @@ def _build_notices(
             key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
             subject="Audit events were discarded",
             lines=(
-                f"Events for {stream.shown_url} could not be delivered in time and were",
+                f"Events for {stream.redacted_url} could not be delivered in time and were",
                 f"discarded: {stream.dropped} so far. Stored events remain in the audit log.",
             ),
             path=path,

@@ -7,7 +7,7 @@ from domain.delivery.destination_types import Destination
 
 
 class AuditStreamBody(Body):
-    """A new destination."""
+    """Request body for creating a destination of the audit log."""
 
     url: RequiredText = Field(description="An https or http URL.")
     paused: bool = Field(
@@ -17,7 +17,7 @@ class AuditStreamBody(Body):
 
 
 class AuditStreamChangeBody(Body):
-    """Changes to a destination; omitted fields remain unchanged."""
+    """Changes to a destination. Omitted fields remain unchanged."""
 
     url: Text | None = None
     paused: bool | None = Field(
@@ -27,7 +27,7 @@ class AuditStreamChangeBody(Body):
 
 
 class AuditStream(Destination):
-    """A destination of the audit log with the state of its delivery."""
+    """A destination of the audit log with its delivery status."""
 
     set_aside: int = Field(
         description="Number of events that the receiver rejected repeatedly. Resume the "

@@ -1,4 +1,4 @@
-"""Records assignments about which the assignees receive an email.
+"""Stores notices about assignments, which are later emailed to the assignees.
 
 `domain/housekeeping/assignment_mail.py` writes one email to each assignee about all recorded
 assignments, so a bulk change to many alerts causes only one email.

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from string import Template
 
-from domain.core.text_links import split_links
+from domain.core.text_links import split_at_urls
 
 _FRAME = Template(Path(__file__).with_name("frame.html").read_text(encoding="utf-8"))
 #: Line that consists of a label and a value.
@@ -49,18 +49,18 @@ def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] 
 
 
 def split_signature(text: str) -> tuple[str, str]:
-    """Split a text into its body and its signature, which is empty if there is none.
+    """Split the text of an email into its body and its signature, which can be empty.
 
-    The body can contain the separator of signatures, for example in the description of an alert.
+    The body can contain the signature separator, for example in the description of an alert.
     """
     body, mark, signature = text.rpartition("\n-- \n")
     return (body, signature) if mark else (text, "")
 
 
 def _find_only_link(body: str, signature: str) -> Sequence[tuple[str, str]]:
-    """Return a button for the only URL in a text if it ends a line and leads to this service."""
-    own = next((part for part, is_link in split_links(signature) if is_link), None)
-    urls = [part for part, is_link in split_links(body) if is_link]
+    """Return a button for the only URL in an email if it ends a line and leads to this service."""
+    own = next((part for part, is_link in split_at_urls(signature) if is_link), None)
+    urls = [part for part, is_link in split_at_urls(body) if is_link]
     lines = filter(None, map(_LINK_LINE.fullmatch, body.split("\n")))
     if own is None or len(urls) != 1 or not urls[0].startswith(f"{own}/"):
         return ()
@@ -85,7 +85,7 @@ def _format_block(block: str, button_urls: set[str]) -> str:
     for is_fact, some in groupby(lines, key=lambda line: bool(_FACT.fullmatch(line))):
         group = [*some]
         if is_fact and len(group) > 1:
-            rows = "".join(map(_format_fact, group))
+            rows = "".join(map(_format_table_row, group))
             parts.append(f'<table role="presentation" class="facts">{rows}</table>')
         else:
             parts.append(f"<p>{'<br>'.join(map(_format_line, group))}</p>")
@@ -101,7 +101,7 @@ def _remove_url(line: str, button_urls: set[str]) -> str:
     return words if words.count(" ") > 3 else ""  # noqa: PLR2004 - fewer words only name the link
 
 
-def _format_fact(line: str) -> str:
+def _format_table_row(line: str) -> str:
     name, _, value = line.partition(": ")
     return f'<tr><th scope="row">{escape(name)}</th><td>{_format_line(value)}</td></tr>'
 
@@ -110,5 +110,5 @@ def _format_line(line: str) -> str:
     """Return a line as HTML. URLs become links whose text is the complete URL."""
     return "".join(
         f'<a href="{escape(part)}">{escape(part)}</a>' if is_link else escape(part)
-        for part, is_link in split_links(line)
+        for part, is_link in split_at_urls(line)
     )

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into, update_rows
-from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.schedule_conditions import NOW
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
+from domain.core.due_time_sql import NOW
+from domain.core.keyring import Keyring, UndecryptableError
 from models import Mail
 
 #: Time for which a worker claims a message. After that, another worker may claim the message.
@@ -38,7 +38,7 @@ class NewEmail:
     recipient: str
     subject: str
     text: str
-    #: Subject of a notice, so that the notice can be checked before each attempt.
+    #: Object that a notice is about. It is used to check the notice before each attempt.
     about: Mapping[str, Any] | None = None
 
 
@@ -59,7 +59,7 @@ class ClaimedEmail(NewEmail):
 
     id: int
     created_at: datetime
-    #: Number of attempts, including this one.
+    #: Number of attempts, including the current attempt.
     tries: int
     #: Labels and URLs of the buttons in the HTML part, which are not stored.
     buttons: Sequence[tuple[str, str]] = field(default=(), repr=False)
@@ -69,7 +69,7 @@ class ClaimedEmail(NewEmail):
 
 @dataclass(frozen=True)
 class UndecryptableEmail:
-    """A message that was given up, since no known key can decrypt it."""
+    """A message that was abandoned, since no known key can decrypt it."""
 
     id: int
     reason: str = "the text cannot be decrypted: SECRET_KEY was replaced"
@@ -78,7 +78,7 @@ class UndecryptableEmail:
 def queue_emails(
     messages: Sequence[NewEmail], *, session: Session, keyring: Keyring, now: datetime
 ) -> int:
-    """Store messages in the outbox and return how many of them are new."""
+    """Store messages in the outbox, and return the number of new messages."""
     if not messages:
         return 0
     rows = [
@@ -95,7 +95,7 @@ def queue_emails(
         }
         for message in messages
     ]
-    insert = insert_into(Mail, session=session).values(rows)
+    insert = build_session_insert(Mail, session=session).values(rows)
     written = session.execute(
         insert.on_conflict_do_nothing(index_elements=[Mail.key]).returning(Mail.id)
     )
@@ -105,7 +105,7 @@ def queue_emails(
 def redact_secret_links(text: str) -> str:
     """Return the text of a message without the secrets in its links.
 
-    The secrets prove that their owner has received the email.
+    A secret in a link proves that the user who opens the link has received the email.
     """
     return _SECRET_LINK.sub(r"\1…", text)
 
@@ -126,7 +126,7 @@ def claim_due_email(
     )
     row = (
         session.execute(
-            update_rows(Mail)
+            build_bulk_update(Mail)
             # A CTE is used, because PostgreSQL could run a subquery for every row.
             .where(Mail.id.in_(due.cte("due").select()))
             .values(send_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
@@ -149,10 +149,10 @@ def claim_due_email(
     claimed = dict(row)
     try:
         text = keyring.decrypt(claimed.pop("text_ciphertext") or "")
-    except UndecipherableError:
+    except UndecryptableError:
         lost = UndecryptableEmail(claimed["id"])
         values = {"send_at": None, "last_error": lost.reason}
-        session.execute(update_rows(Mail).where(Mail.id == lost.id).values(values))
+        session.execute(build_bulk_update(Mail).where(Mail.id == lost.id).values(values))
         return lost
     return ClaimedEmail(**claimed, text=text)
 
@@ -167,14 +167,17 @@ def record_email_sent(
 def record_email_rejected(
     message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring
 ) -> None:
-    """Give up a rejected message; `reason` must contain neither an address nor a secret."""
+    """Abandon a rejected message instead of retrying it.
+
+    `reason` must contain neither an address nor a secret.
+    """
     _store_result(message, session, keyring, send_at=None, sent_at=None, last_error=reason)
 
 
 def record_email_failed(
     message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Schedule the next attempt after a pause; return False if the message is too old."""
+    """Schedule the next attempt after a pause, or return False if the message is too old."""
     pause = min(_FIRST_RETRY_PAUSE * 2 ** min(message.tries - 1, 10), MAX_MAIL_RETRY_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     send_at = now + pause if will_retry else None
@@ -196,7 +199,7 @@ def _store_result(
     if send_at is None and kept != message.text:
         values["text_ciphertext"] = keyring.encrypt(kept)
     session.execute(
-        update_rows(Mail)
+        build_bulk_update(Mail)
         # The claim of this message may have expired. Only the latest claim may store its result.
         .where(Mail.id == message.id, Mail.tries == message.tries)
         .values(values)
@@ -206,10 +209,11 @@ def _store_result(
 def encrypt_plaintext_emails(
     *, session: Session, keyring: Keyring, includes_tried: bool, commit_batch: Callable[[], None]
 ) -> int:
-    """Encrypt messages that hosts with older releases queued; return the number of messages.
+    """Encrypt queued messages that older releases stored in plain text.
 
-    A worker with an older release may be sending messages that were attempted before. Such messages
-    are encrypted only with `includes_tried`, when no such worker is left.
+    Return the number of encrypted messages. A worker with an older release may be sending messages
+    that were attempted before. Set `includes_tried` to encrypt these messages as well, when no such
+    worker is left.
     """
     is_free = true() if includes_tried else or_(Mail.tries == 0, Mail.next_try_at.is_(None))
     some = (
@@ -230,7 +234,7 @@ def encrypt_plaintext_emails(
                 "text": "",
                 "next_try_at": None,
             }
-            session.execute(update_rows(Mail).where(Mail.id == row.id).values(values))
+            session.execute(build_bulk_update(Mail).where(Mail.id == row.id).values(values))
         commit_batch()
         total += len(rows)
     return total
@@ -238,17 +242,17 @@ def encrypt_plaintext_emails(
 
 @dataclass(frozen=True, kw_only=True)
 class MailQueueState:
-    """The state of the email queue."""
+    """The numbers of queued and failing emails, and the time of the oldest queued email."""
 
     waiting: int
-    #: Time at which the oldest message was queued. None for an empty queue.
+    #: Time at which the oldest message was queued, or None if the queue is empty.
     oldest_at: datetime | None
     #: Number of queued messages with failed attempts.
     failing: int
 
 
 def get_mail_queue_state(*, session: Session) -> MailQueueState:
-    """Return the state of the email queue; only queued messages are read."""
+    """Return the state of the email queue, reading only queued messages."""
     count, oldest, failing = session.execute(
         select(
             func.count(),
@@ -260,7 +264,7 @@ def get_mail_queue_state(*, session: Session) -> MailQueueState:
 
 
 def count_abandoned_emails(*, session: Session) -> int:
-    """Return the number of stored messages that were given up."""
+    """Return the number of stored messages that were abandoned."""
     is_over = Mail.send_at.is_(None) & Mail.next_try_at.is_(None)
     never_sent = select(func.count()).where(is_over, Mail.sent_at.is_(None))
     return session.scalar(never_sent) or 0

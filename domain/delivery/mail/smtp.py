@@ -16,7 +16,7 @@ from pathlib import Path
 from socket import SHUT_RDWR, socket
 from typing import Any, Self
 
-from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
+from domain.core.tls import build_outgoing_tls_context, find_tls_failure_reason
 from domain.delivery.mail.html_part import build_html_part
 from domain.delivery.mail.outbox import ClaimedEmail
 
@@ -29,20 +29,23 @@ _MAX_REPLY_LENGTH = 200
 
 
 class MailError(Exception):
-    """Error for a message that was not accepted; its text contains no address and no secret."""
+    """Error for a message that was not accepted.
+
+    The text of the error contains no address and no secret.
+    """
 
     def __init__(self, message: str, *, reply: str = "") -> None:
-        """Store the text, and the server's reply, which may contain the recipient's address."""
+        """Store the error message, and the server's reply, which may contain an email address."""
         super().__init__(message)
         self.reply = reply
 
 
 class TemporaryMailError(MailError):
-    """Error for a message that was not accepted; a retry may succeed."""
+    """Error for a message that was not accepted, but may be accepted later."""
 
 
 class MailServerUnavailableError(TemporaryMailError):
-    """Error for an unavailable mail server; no other message can be delivered either."""
+    """Error for an unavailable mail server, which cannot deliver other messages either."""
 
 
 class UnconfirmedDeliveryError(MailServerUnavailableError):
@@ -70,7 +73,7 @@ class MailServer:
     trusted_ca_file: Path | None = None
 
     @property
-    def is_this_machine(self) -> bool:
+    def is_local(self) -> bool:
         """True if the server is reached over the loopback interface."""
         try:
             return ip_address(self.host).is_loopback
@@ -80,7 +83,7 @@ class MailServer:
 
 @dataclass(frozen=True, kw_only=True)
 class SenderAddress:
-    """The sender of all messages."""
+    """The name and the address from which all messages are sent."""
 
     name: str
     address: str
@@ -132,7 +135,10 @@ class Mailer:
         self.close()
 
     def close(self) -> None:
-        """Close the connection with QUIT; the next message opens a new connection."""
+        """Close the connection with QUIT.
+
+        The next message opens a new connection.
+        """
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -142,7 +148,7 @@ class Mailer:
             connection.close()
 
     def abort_sending(self) -> None:
-        """Abort a call of `send_message` in another thread, which then raises an error."""
+        """Abort a call to `send_message` in another thread, which then raises an error."""
         connection = self._connection
         sock = getattr(connection, "sock", None)
         if isinstance(sock, socket):
@@ -206,7 +212,10 @@ def _is_alive(connection: _Connection) -> bool:
 
 
 def _connect_and_log_in(server: MailServer, timeout_seconds: float) -> _Connection:
-    """Connect and log in; the password is never sent over a network without TLS."""
+    """Connect to the mail server, log in, and return the connection.
+
+    The password is never sent over a network without TLS.
+    """
     if server.has_implicit_tls:
         connection: _Connection = _TlsConnection(
             server.host,
@@ -226,7 +235,7 @@ def _connect_and_log_in(server: MailServer, timeout_seconds: float) -> _Connecti
 
 def _secure_and_log_in(connection: smtplib.SMTP, server: MailServer) -> None:
     connection.ehlo_or_helo_if_needed()
-    is_private = server.has_implicit_tls or server.is_this_machine
+    is_private = server.has_implicit_tls or server.is_local
     if not is_private and connection.has_extn("starttls"):
         connection.starttls(context=build_outgoing_tls_context(server.trusted_ca_file))
         connection.ehlo()
@@ -234,7 +243,7 @@ def _secure_and_log_in(connection: smtplib.SMTP, server: MailServer) -> None:
     if not server.user:
         return
     if not is_private:
-        # An attacker on the network path can strip STARTTLS as well.
+        # An attacker on the network path may have removed the server's offer of STARTTLS.
         email = "the mail server does not support TLS, so the password was not sent"
         raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
@@ -274,7 +283,7 @@ def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime
         raise PermanentMailError("the recipient address is not valid") from None
     email["Subject"] = _join_lines(message.subject)
     email["Date"] = format_datetime(now)
-    # The id is the same for each attempt, so that mail clients recognize duplicates after a crash.
+    # The ID is the same for each attempt, so that mail clients recognize duplicates after a crash.
     name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
     email["Message-ID"] = f"<{name}@{_get_domain(sender.address)}>"
     # Suppress automatic replies (RFC 3834 section 5).
@@ -295,7 +304,7 @@ def _get_domain(address: str) -> str:
 
 
 def _join_lines(text: str) -> str:
-    """Return a text on one line, since a line break would end a header (RFC 5322 section 2.2)."""
+    """Join the lines of a string, since a line break would end a header (RFC 5322 section 2.2)."""
     spaced = (
         " " if unicodedata.category(character)[0] in "CZ" else character for character in text
     )

@@ -13,7 +13,7 @@ Outcome = TypeVar("Outcome")
 def run_with_deadline(
     seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]
 ) -> Outcome:
-    """Run a function in a separate thread; return its result or raise its error.
+    """Run a function in a separate thread, and return its result or raise its error.
 
     After `seconds`, call `stop`, which should abort the operation for which the function waits.
     Then raise DeadlineExceededError, whether or not the function has returned. No simpler timeout

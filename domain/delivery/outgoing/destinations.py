@@ -17,23 +17,23 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, exists, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import delete_rows
+from domain.core.database.bulk_statements import build_bulk_delete
+from domain.core.due_time_sql import NOW, Moment
 from domain.core.errors import ConflictError, NotFoundError
-from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.schedule_conditions import NOW, Moment
-from domain.delivery.outgoing import claims
-from domain.delivery.outgoing.claims import (
+from domain.core.keyring import Keyring, UndecryptableError
+from domain.delivery.outgoing import destination_claims as claims
+from domain.delivery.outgoing.destination_claims import (
     CLAIM_LIFETIME,
     ClaimedDelivery,
     DeliveryAttempt,
     DeliveryFailure,
     DestinationClaim,
-    compute_destination_pause,
+    compute_retry_delay,
 )
 from domain.delivery.outgoing.signing import (
     OutgoingMessage,
     generate_signing_secret,
-    get_previous_secret_end,
+    get_previous_secret_expiry,
     list_signing_secrets,
     replace_signing_secret,
 )
@@ -42,9 +42,8 @@ from models.destination import Destination
 
 #: Time without a delivery after which a destination is considered failing and notices are sent.
 FAILING_AFTER = timedelta(days=1)
-#: Placeholder in the column `url` of a row whose URL is encrypted. Hosts with older releases cannot
-#: send to the placeholder, so messages wait until a newer host sends them. Pages show the
-#: placeholder if the key was replaced.
+#: Placeholder in the `url` column of a row whose URL is encrypted. Hosts with older releases cannot
+#: send to it, so messages wait for a newer host. Pages show it if the key was replaced.
 ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Number of threads that are reserved for destinations without a recent failure.
 _RESERVED_THREADS = 16
@@ -53,7 +52,7 @@ _BATCH_SIZE = 500
 
 
 class DestinationState(StrEnum):
-    """The state of a destination; the value is shown to users."""
+    """The state of a destination. Its value is shown to users."""
 
     ACTIVE = "active"
     RETRYING = "retrying"
@@ -62,7 +61,7 @@ class DestinationState(StrEnum):
 
 
 def get_destination_state(row: Destination, *, now: datetime) -> DestinationState:
-    """Return the state of a destination."""
+    """Return whether a destination is active, retrying, failing or paused."""
     if row.paused_at is not None:
         return DestinationState.PAUSED
     if row.failing_since is None:
@@ -74,7 +73,7 @@ def get_destination_state(row: Destination, *, now: datetime) -> DestinationStat
 def decrypt_destination_url(row: Destination, keyring: Keyring) -> str:
     """Return the URL of a destination.
 
-    Raise UndecipherableError if it cannot be decrypted.
+    Raise UndecryptableError if it cannot be decrypted.
     """
     return row.url if row.url_ciphertext is None else keyring.decrypt(row.url_ciphertext)
 
@@ -82,12 +81,12 @@ def decrypt_destination_url(row: Destination, keyring: Keyring) -> str:
 def _get_visible_url(row: Destination, keyring: Keyring) -> str:
     try:
         return decrypt_destination_url(row, keyring)
-    except UndecipherableError:
+    except UndecryptableError:
         return ENCRYPTED_URL
 
 
 def build_url_columns(url: str, keyring: Keyring) -> dict[str, str]:
-    """Return the columns that store a URL."""
+    """Return the values of the columns that store a URL in encrypted form."""
     return {"url": ENCRYPTED_URL, "url_ciphertext": keyring.encrypt(url)}
 
 
@@ -123,10 +122,10 @@ class RetryPolicy:
     #: Time without a delivery after which a destination may be paused.
     patience: timedelta
 
-    def compute_pause(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
-        """Return the pause after a number of consecutive failures."""
-        return compute_destination_pause(
-            failures, share=self.share, asked_seconds=attempt.asked_seconds
+    def compute_delay(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
+        """Return the pause before the next attempt, after a number of consecutive failures."""
+        return compute_retry_delay(
+            failures, share=self.share, retry_after_seconds=attempt.retry_after_seconds
         )
 
 
@@ -145,15 +144,15 @@ class DestinationQueue:
 class FailedAttempt:
     """A failed attempt, and the rules for the next attempt."""
 
-    #: Delivery that failed. None if the secrets of the destination cannot be decrypted.
+    #: Delivery that failed, or None if the secrets of the destination cannot be decrypted.
     delivery: ClaimedDelivery | None
     attempt: DeliveryAttempt
     failure: DeliveryFailure
     retries: RetryPolicy
 
 
-class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
-    """The base class for kinds of destinations, with operations on destinations of the kind."""
+class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
+    """The base class for managing one kind of destination, such as webhooks or audit streams."""
 
     #: Noun for a destination in log lines and commands. The plural ends in -s.
     noun: ClassVar[str]
@@ -178,13 +177,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     @abstractmethod
     def build_view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` contains common fields that are not columns."""
+        """Return the API resource for a row, with `shared` for fields without columns."""
 
     @abstractmethod
     def get_next_message(
         self, row: RowT, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
-        """Return the next message for a destination, with the id of the message's queue entry."""
+        """Return the next message for a destination with its queue entry's ID, or None."""
 
     @abstractmethod
     def record_accepted_message(
@@ -212,19 +211,19 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         del details
         return {}
 
-    def is_sendable(self, now: Moment) -> ColumnElement[bool]:
+    def build_sendable_condition(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for messages that are due."""
         del now
         return self.queue.is_waiting
 
     def lock_owner(self, owner: int | None, session: Session) -> None:
-        """Serialize changes to an owner's destinations; by default, do nothing."""
+        """Serialize changes to an owner's destinations. The default implementation does nothing."""
 
     def update_alert_subscription(self, owner: int | None, session: Session) -> None:
-        """Process a change to an owner's destinations; by default, do nothing."""
+        """Process a change to an owner's destinations. The default implementation does nothing."""
 
-    def reset_retries(self, row: RowT, session: Session) -> None:
-        """Retry the messages that were temporarily given up; by default, do nothing."""
+    def retry_set_aside_messages(self, row: RowT, session: Session) -> None:
+        """Retry the messages that were set aside. The default implementation does nothing."""
 
     def create_destination(
         self,
@@ -235,7 +234,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a destination, which receives messages from now on.
+        """Create a destination, which receives all later messages.
 
         Raise InvalidError if the URL is invalid, or ConflictError if the maximum number is reached.
         """
@@ -291,7 +290,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             *more,
             url=_get_visible_url(row, keyring),
             state=get_destination_state(row, now=now),
-            previous_secret_expires_at=get_previous_secret_end(row, now=now),
+            previous_secret_expires_at=get_previous_secret_expiry(row, now=now),
             backlog=backlog,
             oldest_event_at=oldest,
             failures=row.tries,
@@ -308,7 +307,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> ViewT:
         """Return a destination of an owner.
 
-        Raise NotFoundError if the owner has no destination with this id.
+        Raise NotFoundError if the owner has no destination with this ID.
         """
         is_it = self.row.id == destination_id
         found = self.find_destinations(
@@ -350,7 +349,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         keyring: Keyring,
     ) -> bool:
-        """Change a destination; return False if nothing changed.
+        """Change a destination, and return whether anything changed.
 
         Queued messages are sent to the new URL.
         """
@@ -365,7 +364,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         if is_moved:
             values |= build_url_columns(details.url, keyring)
             row.next_try_at = None
-            self.reset_retries(row, session)
+            self.retry_set_aside_messages(row, session)
         for name, value in values.items():
             setattr(row, name, value)
         self._flush_destinations(owner, session)
@@ -390,7 +389,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Resume a destination, and send its queued messages immediately."""
         row = self._lock_row(destination_id, owner, session)
         self.mark_resumed(row)
-        self.reset_retries(row, session)
+        self.retry_set_aside_messages(row, session)
         self._flush_destinations(owner, session)
 
     def mark_resumed(self, row: RowT) -> None:
@@ -433,22 +432,21 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def delete_destination(
         self, destination_id: int, *, owner: int | None = None, session: Session
     ) -> None:
-        """Delete a destination; its queued messages are never sent (`build_orphan_condition`)."""
+        """Delete a destination, whose queued messages are never sent (`build_orphan_condition`)."""
         session.delete(self._lock_row(destination_id, owner, session))
         self._flush_destinations(owner, session)
 
     @property
     def due_condition(self) -> ColumnElement[bool]:
-        """The condition that a destination can be claimed, with the time as an SQL parameter."""
+        """SQL condition that is true if any destination can be claimed at a time."""
         return self._select_due_destinations(NOW).exists()
 
     def claim_due_destinations(
         self, *, maximum: int, session: Session, now: datetime
     ) -> Sequence[DestinationClaim]:
-        """Claim destinations with messages to send, first destinations without a recent failure.
+        """Claim destinations that have queued messages, working destinations first.
 
-        Some threads are reserved for working destinations, since a request to a failing destination
-        may take as long as its deadline allows.
+        Some threads are reserved for them, because requests to failing destinations can take long.
         """
         due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
@@ -460,7 +458,8 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return [*found, *others]
 
     def _select_due_destinations(self, now: Moment) -> Select[int]:
-        has_entries = exists().where(self.queue.destination == self.row.id, self.is_sendable(now))
+        can_send = self.build_sendable_condition(now)
+        has_entries = exists().where(self.queue.destination == self.row.id, can_send)
         return select(self.row.id).where(*claims.list_due_conditions(self.row, now), has_entries)
 
     def take_next_delivery(
@@ -493,7 +492,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Release a claim, so that other workers need not wait until it expires."""
         claims.release_destination_claim(self.row, claim, session=session)
 
-    def record_delivered(
+    def record_delivery(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -516,13 +515,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         now: datetime,
     ) -> DeliveryFailure | None:
-        """Schedule the next attempt and release the claim; return None if the claim was lost.
+        """Schedule the next attempt and release the claim, or return None if the claim was lost.
 
         The problem in `attempt` is shown to users. The delivery is None if the secrets of the
         destination cannot be decrypted.
         """
         most = self.max_counted_failures
-        pause = partial(retries.compute_pause, attempt)
+        pause = partial(retries.compute_delay, attempt)
         failure = claims.record_failure(
             self.row,
             claim,
@@ -541,7 +540,11 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def find_surplus_entries(
         self, maximum: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return a condition for the oldest entries above `maximum`, for each destination."""
+        """Find the oldest queue entries in excess of `maximum` for each destination.
+
+        Return the ID of each destination with too many entries, and a condition that selects the
+        surplus entries. Only entries that meet `condition` are counted.
+        """
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition
@@ -557,7 +560,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return found
 
     def build_orphan_condition(self) -> ColumnElement[bool]:
-        """Return the condition for entries for deleted destinations."""
+        """Return the condition that selects the queue entries for deleted destinations."""
         return ~exists().where(self.row.id == self.queue.destination)
 
     def delete_entries(
@@ -568,10 +571,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         commit_batch: CommitCallback,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
-        """Remove entries in batches, oldest first; return the number of removed entries.
+        """Delete queue entries in batches, oldest first, and return the number of deleted entries.
 
-        `noted` is called in the transaction of each batch, with the number of removed entries.
-        `commit_batch` is called after each batch.
+        After each batch, `noted` is called with the size of the batch, and then `commit_batch`.
         """
         oldest = (
             select(self.queue.entry.id)
@@ -581,14 +583,14 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         total = 0
         while ids := session.scalars(oldest).all():
-            session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
+            session.execute(build_bulk_delete(self.queue.entry).where(self.queue.entry.id.in_(ids)))
             noted(len(ids))
             commit_batch()
             total += len(ids)
         return total
 
     def encrypt_plaintext_urls(self, *, session: Session, keyring: Keyring) -> int:
-        """Encrypt URLs that older releases stored in plain text; return the number of URLs."""
+        """Encrypt URLs that older releases stored in plain text, and return the number of URLs."""
         rows = session.scalars(
             select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()
         ).all()

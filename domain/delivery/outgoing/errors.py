@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 
 class OutgoingError(Exception):
-    """Error for a failed request to another service; its message is the reason."""
+    """Error for a failed request to another service. The message of the error is the reason."""
 
 
 class HostNotFoundError(OutgoingError):

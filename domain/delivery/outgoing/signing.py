@@ -23,14 +23,14 @@ DEFAULT_SECRET_OVERLAP = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingMessage:
-    """A message to send; each attempt uses the same `id`."""
+    """A message to send. Each attempt uses the same `id`."""
 
     id: str
     body: bytes = field(repr=False)
 
 
 def generate_message_id() -> str:
-    """Return a random id for a message, without the prefix that is added when it is sent."""
+    """Return a random ID for a message, without the prefix that is added when it is sent."""
     return generate_random_hex(_MESSAGE_ID_BYTES)
 
 
@@ -42,7 +42,7 @@ def generate_signing_secret() -> str:
 def build_signed_headers(
     message: OutgoingMessage, secrets: Sequence[str], *, now: datetime
 ) -> dict[str, str]:
-    """Return the headers for an attempt, with a signature for each secret."""
+    """Return the headers for a delivery attempt, with a signature for each secret."""
     text = message.body.decode()
     signatures = [Webhook(secret).sign(message.id, now, text) for secret in secrets]
     return {
@@ -52,7 +52,7 @@ def build_signed_headers(
 
 
 def build_unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
-    """Return the headers for an attempt, without signatures."""
+    """Return the headers for a delivery attempt, without signatures."""
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,
@@ -63,14 +63,14 @@ def build_unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
 def list_signing_secrets(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:
     """Return the signing secrets of a destination, newest first."""
     found = [keyring.decrypt(row.secret_ciphertext)]
-    previous, ends = row.previous_secret_ciphertext, get_previous_secret_end(row, now=now)
+    previous, ends = row.previous_secret_ciphertext, get_previous_secret_expiry(row, now=now)
     if previous is not None and ends is not None:
         found.append(keyring.decrypt(previous))
     return found
 
 
-def get_previous_secret_end(row: Destination, *, now: datetime) -> datetime | None:
-    """Return the time at which the previous secret expires, or None without a previous secret."""
+def get_previous_secret_expiry(row: Destination, *, now: datetime) -> datetime | None:
+    """Return the time at which the previous secret expires, or None if there is no such secret."""
     ends = row.previous_secret_expires_at
     return ends if ends is not None and ends > now else None
 

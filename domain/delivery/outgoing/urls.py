@@ -33,7 +33,7 @@ class OutgoingUrl:
 
     @property
     def authority(self) -> str:
-        """Host and port for the Host header; a default port is omitted."""
+        """Host and port for the Host header, without a default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -80,7 +80,7 @@ def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
 
 
 def _find_problem(text: str) -> str | None:
-    """Return the problem with a URL, as a phrase that follows “The URL”."""
+    """Return the problem with a URL as a phrase that follows “The URL”, or None."""
     if not 0 < len(text) <= _MAX_URL_LENGTH:
         return f"can have at most {_MAX_URL_LENGTH} characters" if text else "is missing"
     if not text.isascii() or not text.isprintable() or _FORBIDDEN_CHARACTERS.search(text):

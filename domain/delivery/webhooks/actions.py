@@ -1,17 +1,17 @@
-"""Actions of maintainers on the webhooks of a project."""
+"""Actions on the webhooks of a project, for maintainers."""
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.access.authorizations import lock_authorization
 from domain.audit.events import EventKind
 from domain.core.types.pagination import ListPage
-from domain.delivery.destination_actions import DestinationActions, DestinationEvents
+from domain.delivery.destination_actions import DestinationActions, DestinationEventKinds
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from domain.delivery.outgoing.destinations import DestinationWithSecret
 from domain.delivery.outgoing.signing import OutgoingMessage, generate_message_id
 from domain.delivery.webhooks import endpoints
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
-from domain.delivery.webhooks.queueing import build_webhook_body, find_webhook_projects
+from domain.delivery.webhooks.queueing import build_project_payloads, build_webhook_body
 from domain.delivery.webhooks.types import (
     TEST_EVENT,
     Hook,
@@ -29,7 +29,7 @@ from domain.projects.views import ProjectView
 
 _WEBHOOK_ACTIONS = DestinationActions(
     WEBHOOK_KIND,
-    DestinationEvents(
+    DestinationEventKinds(
         created=EventKind.WEBHOOK_CREATED,
         changed=EventKind.WEBHOOK_CHANGED,
         secret_rotated=EventKind.WEBHOOK_SECRET_ROTATED,
@@ -48,7 +48,7 @@ def list_webhooks(
 
 @read_action("webhooks.show")
 def show_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhook:
-    """Show a webhook and the state of its delivery."""
+    """Show a webhook and its delivery status."""
     return _WEBHOOK_ACTIONS.get_destination(work, webhook_id, project)
 
 
@@ -67,7 +67,7 @@ def show_hook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Hook:
 
 @action("webhooks.create")
 def create_webhook(work: UnitOfWork, project: ProjectView, new: WebhookBody) -> NewWebhook:
-    """Create a webhook and return its secret once.
+    """Create a webhook and return its secret.
 
     No other response contains the secret.
     """
@@ -87,7 +87,7 @@ def change_webhook(
     """
     present = _WEBHOOK_ACTIONS.get_destination(work, webhook_id, project).details
     changed = _WEBHOOK_ACTIONS.change_destination(
-        work, webhook_id, change.build_details(present), project
+        work, webhook_id, change.apply_to_details(present), project
     )
     if changed.url != present.url:
         WEBHOOK_KIND.store_authorization(webhook_id, lock_authorization(work), session=work.session)
@@ -123,7 +123,7 @@ def rotate_secret(
 
 @action("webhooks.delete")
 def delete_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhook:
-    """Delete a webhook with its queued deliveries.
+    """Delete a webhook and its queued deliveries.
 
     Queued deliveries are never sent.
     """
@@ -134,7 +134,7 @@ def delete_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> W
 def send_test(work: UnitOfWork, project: ProjectView, webhook_id: int) -> WebhookTest:
     """Send a test message immediately and return the result."""
     session, base_url = work.session, work.settings.base_url
-    shown = find_webhook_projects([project.id], base_url=base_url, session=session)[project.id]
+    shown = build_project_payloads([project.id], base_url=base_url, session=session)[project.id]
     body = build_webhook_body(TEST_EVENT, work.now, shown).encode()
     message = OutgoingMessage(id=f"msg_{generate_message_id()}", body=body)
     attempt = _WEBHOOK_ACTIONS.send_message(work, webhook_id, message, project)
@@ -149,7 +149,7 @@ def list_deliveries(
     """List the deliveries to a webhook, newest first."""
     show_webhook(work, project, webhook_id)
     found = endpoints.list_deliveries(
-        webhook_id, query.state, query.requested_part, session=work.session
+        webhook_id, query.state, query.requested_range, session=work.session
     )
     return ListPage.from_keyset_page(found, lambda delivery: delivery)
 
@@ -167,7 +167,7 @@ def show_delivery(
 def resend_delivery(
     work: UnitOfWork, project: ProjectView, webhook_id: int, delivery_id: int
 ) -> WebhookDeliveryDetail:
-    """Queue a delivery again with the same id."""
+    """Queue a delivery again with the same ID."""
     show_webhook(work, project, webhook_id)
     endpoints.requeue_delivery(webhook_id, delivery_id, session=work.session, now=work.now)
     return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)

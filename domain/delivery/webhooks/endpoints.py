@@ -17,15 +17,15 @@ from domain.access.authorizations import has_live_access
 from domain.alerts.change_feed import Follower, add_follower, remove_follower
 from domain.alerts.matching.conditions import parse_conditions
 from domain.audit.events import Event, EventKind, EventSource, NamespaceIds, store_event
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_page
-from domain.core.database.rows import update_rows
+from domain.core.due_time_sql import Moment
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.schedule_conditions import Moment
 from domain.core.types.base import get_column_values
 from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
 from domain.delivery.mail.outbox import queue_emails
-from domain.delivery.outgoing.claims import (
+from domain.delivery.outgoing.destination_claims import (
     ClaimedDelivery,
     DeliveryAttempt,
     DeliveryFailure,
@@ -33,7 +33,7 @@ from domain.delivery.outgoing.claims import (
 )
 from domain.delivery.outgoing.destinations import (
     CommitCallback,
-    DestinationKind,
+    DestinationManager,
     DestinationQueue,
     DestinationState,
     FailedAttempt,
@@ -50,7 +50,7 @@ from domain.delivery.webhooks.types import (
     WebhookDelivery,
     WebhookDeliveryDetail,
     is_subscribed_to_alerts,
-    parse_events,
+    normalize_event_names,
 )
 from domain.projects.bots import find_maintainers
 from models import Project, WebhookEndpoint
@@ -72,7 +72,7 @@ _DELETED_REASON = "Canceled: the project is being deleted."
 _SURPLUS_REASON = f"More than {MAX_WAITING_DELIVERIES:,} deliveries were waiting."
 
 
-class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
+class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetails]):
     """The behavior that is specific to webhook endpoints."""
 
     noun = message_noun = "webhook"
@@ -93,7 +93,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     )
 
     def build_view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
-        """Return the view of a row."""
+        """Return the API resource for the row of an endpoint."""
         del more
         conditions = parse_conditions(row.conditions).to_json()
         own = {"active": row.paused_at is None, **conditions}
@@ -105,11 +105,11 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         Raise InvalidError for an invalid value.
         """
         return {
-            "events": [*parse_events(details.events)],
+            "events": [*normalize_event_names(details.events)],
             "conditions": details.conditions.to_json(),
         }
 
-    def is_sendable(self, now: Moment) -> ColumnElement[bool]:
+    def build_sendable_condition(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for deliveries that are due."""
         return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
@@ -120,7 +120,10 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         session.execute(project.with_for_update(key_share=True))
 
     def update_alert_subscription(self, owner: int | None, session: Session) -> None:
-        """Follow the project's alerts if and only if an endpoint receives alert events."""
+        """Start or stop queuing the project's alert changes for webhooks.
+
+        Alert changes are queued if and only if an active endpoint receives alert events.
+        """
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
         change = add_follower if any(map(is_subscribed_to_alerts, chosen)) else remove_follower
@@ -147,20 +150,20 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the delivery that has been due for the longest time.
 
-        Earlier deliveries about the same alert are sent first. Deliveries for archived or deleted
-        projects are canceled.
+        Return None if no delivery is due. Earlier deliveries about the same alert are sent first.
+        Deliveries for archived or deleted projects are canceled.
         """
         mine = DeliveryRow.endpoint_id == row.id
         if (reason := self._find_cancellation_reason(row, session)) is not None:
             session.execute(
-                update_rows(DeliveryRow)
+                build_bulk_update(DeliveryRow)
                 .where(mine, self.queue.is_waiting)
                 .values(state=DeliveryState.FAILED.value, next_try_at=None, error=reason)
             )
             return None
         due = (
             select(DeliveryRow)
-            .where(mine, self.is_sendable(now))
+            .where(mine, self.build_sendable_condition(now))
             .order_by(DeliveryRow.next_try_at, DeliveryRow.id)
             .limit(1)
         )
@@ -179,7 +182,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             if before is None:
                 return found.id, OutgoingMessage(id=found.message_id, body=found.body.encode())
             # An earlier delivery about the same alert must be sent first. Of two deliveries that
-            # are due at the same time, the delivery with the lower id is sent first.
+            # are due at the same time, the delivery with the lower ID is sent first.
             found.next_try_at = before
             session.flush()
         return None
@@ -214,7 +217,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     ) -> DeliveryFailure:
         """Record a failed attempt in the log.
 
-        A delivery that has been failing for days is given up. An endpoint without a successful
+        A delivery that has been failing for days is abandoned. An endpoint without a successful
         delivery for days is paused.
         """
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
@@ -222,7 +225,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         if row:
             record_attempt(row, attempt, now=now)
             row.next_try_at = max(
-                failure.next_try_at, now + refusal.retries.compute_pause(attempt, row.tries)
+                failure.next_try_at, now + refusal.retries.compute_delay(attempt, row.tries)
             )
             if now - row.queued_at >= MAX_DELIVERY_AGE:
                 row.state, row.next_try_at = DeliveryState.FAILED.value, None
@@ -244,9 +247,9 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
         # There is no delivery if its URL could not be decrypted.
         subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
-        self._store_pause(endpoint, reason, subject, session=session, now=now)
+        self._pause_locked_endpoint(endpoint, reason, subject, session=session, now=now)
 
-    def _store_pause(
+    def _pause_locked_endpoint(
         self,
         endpoint: WebhookEndpoint,
         reason: PauseReason,
@@ -269,9 +272,9 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def store_authorization(
         self, endpoint_id: int, authorization_id: int | None, *, session: Session
     ) -> None:
-        """Store the authorization of the application that set the URL, or None for a user."""
+        """Store the authorization of the application that set the URL, or None if a user set it."""
         session.execute(
-            update_rows(WebhookEndpoint)
+            build_bulk_update(WebhookEndpoint)
             .where(WebhookEndpoint.id == endpoint_id)
             .values(authorization_id=authorization_id)
         )
@@ -289,17 +292,19 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         ).all()
         for endpoint in ended:
             subject = f"webhook {endpoint.id}"
-            self._store_pause(endpoint, PauseReason.APPLICATION, subject, session=session, now=now)
+            self._pause_locked_endpoint(
+                endpoint, PauseReason.APPLICATION, subject, session=session, now=now
+            )
         return len(ended)
 
 
-WEBHOOK_KIND = WebhookKind()
+WEBHOOK_KIND = WebhookManager()
 
 
 def find_failing_endpoints(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Sequence[tuple[int, Webhook]]:
-    """Return endpoints that are failing or were paused after failures, each with its project id."""
+    """Return endpoints that are failing or were paused after failures, each with its project ID."""
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
@@ -340,7 +345,7 @@ def list_deliveries(
 
 
 def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
-    """Return the newest deliveries to an endpoint."""
+    """Return the newest deliveries to an endpoint, up to a fixed number."""
     return list_deliveries(
         endpoint_id, None, KeysetRange(size=_RECENT_DELIVERY_COUNT), session=session
     ).items
@@ -349,7 +354,7 @@ def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[We
 def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
     """Return a delivery with its body and the last response.
 
-    Raise NotFoundError if the endpoint has no delivery with this id.
+    Raise NotFoundError if the endpoint has no delivery with this ID.
     """
     row = _get_delivery_row(endpoint_id, delivery_id, session)
     return WebhookDeliveryDetail(
@@ -370,7 +375,7 @@ def _get_delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> D
 def requeue_delivery(
     endpoint_id: int, delivery_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Queue a delivery again with its original id.
+    """Queue a delivery again with its original ID.
 
     The delivery no longer waits for earlier deliveries about the same alert or incident. A delivery
     that is still queued is attempted immediately. Raise ConflictError if the webhook is paused.
@@ -391,7 +396,7 @@ def store_test_delivery(
 ) -> int | None:
     """Record a test message in the log.
 
-    Return the id of the log entry, or None if the endpoint was deleted.
+    Return the ID of the log entry, or None if the endpoint was deleted.
     """
     session, now = work.session, work.now
     endpoint = session.get(WebhookEndpoint, endpoint_id)
@@ -448,10 +453,10 @@ def abandon_old_deliveries(
     commit_batch: CommitCallback,
     maximum: int = MAX_WAITING_DELIVERIES,
 ) -> int:
-    """Give up deliveries that waited too long, and the oldest deliveries above the maximum.
+    """Abandon deliveries that waited too long, and the oldest deliveries above the maximum.
 
-    Return the number of deliveries. Deliveries to an endpoint that is down or paused are given up
-    without an attempt for each delivery.
+    Return the number of abandoned deliveries. If an endpoint is down or paused, its deliveries can
+    be abandoned without having been attempted.
     """
     # The four hours leave time for the last attempt of a delivery.
     before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
@@ -470,7 +475,7 @@ def _abandon_deliveries(
     total = 0
     while ids := session.scalars(some).all():
         session.execute(
-            update_rows(DeliveryRow)
+            build_bulk_update(DeliveryRow)
             .where(DeliveryRow.id.in_(ids), _IS_WAITING)
             .values(
                 state=DeliveryState.FAILED.value,
@@ -490,16 +495,16 @@ def prune_webhook_log(
     commit_batch: CommitCallback,
     maximum: int = MAX_FINISHED_DELIVERIES,
 ) -> int:
-    """Remove old and excess finished deliveries, and deliveries to deleted endpoints."""
+    """Delete finished deliveries that are old or surplus, and deliveries to deleted endpoints."""
 
-    def remove(condition: ColumnElement[bool]) -> int:
+    def delete_deliveries(condition: ColumnElement[bool]) -> int:
         return WEBHOOK_KIND.delete_entries(condition, session=session, commit_batch=commit_batch)
 
     is_done = ~_IS_WAITING
-    total = remove(is_done & (DeliveryRow.created_at < before))
+    total = delete_deliveries(is_done & (DeliveryRow.created_at < before))
     for _, surplus in WEBHOOK_KIND.find_surplus_entries(maximum, is_done, session=session):
-        total += remove(surplus)
-    return total + remove(WEBHOOK_KIND.build_orphan_condition())
+        total += delete_deliveries(surplus)
+    return total + delete_deliveries(WEBHOOK_KIND.build_orphan_condition())
 
 
 def queue_webhook_notices(
@@ -523,7 +528,7 @@ def queue_webhook_notices(
 def _build_notice(
     endpoint: Webhook, path: str, notice_settings: DestinationNoticeSettings
 ) -> DestinationNotice:
-    url, error = endpoint.shown_url, endpoint.last_error
+    url, error = endpoint.redacted_url, endpoint.last_error
     page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
     if endpoint.paused_at is not None:
         gone = endpoint.pause_reason is PauseReason.GONE

@@ -25,14 +25,15 @@ from domain.alerts.listing.queries import ALERT_LIST_QUERY, build_alert_list_row
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
 from domain.core.clock import format_api_time
-from domain.core.database.rows import delete_rows, update_rows
-from domain.core.schedule_conditions import NOW, Moment
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
+from domain.core.due_time_sql import NOW, Moment
 from domain.delivery.outgoing.signing import generate_message_id
 from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, is_subscribed
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
-#: Maximum number of labels, and maximum length of a label's name and value. The rest is omitted.
+#: Maximum number of labels, and maximum length of a label's name and value. Excess labels are
+#: omitted, and longer texts are truncated.
 _MAX_LABELS = 64
 _MAX_LABEL_LENGTH = 1_000
 
@@ -44,7 +45,10 @@ _MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 def build_webhook_body(
     event: str, moment: datetime, project: _JsonObject, **about: _JsonObject
 ) -> str:
-    """Return the body of a message as JSON; `project` is from `find_webhook_projects`."""
+    """Return the body of a message as JSON.
+
+    `project` is a value that `build_project_payloads` returns.
+    """
     message = {
         "type": event,
         "timestamp": format_api_time(moment),
@@ -53,10 +57,10 @@ def build_webhook_body(
     return orjson.dumps(message).decode()
 
 
-def find_webhook_projects(
+def build_project_payloads(
     ids: Iterable[int], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return existing projects in the message format, by id."""
+    """Return existing projects in the message format, by ID."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
             Project.id.in_(set(ids)), Project.deleted_at.is_(None)
@@ -73,12 +77,12 @@ def find_webhook_projects(
     }
 
 
-def find_webhook_alerts(
+def build_alert_payloads(
     labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return alerts in the message format, by id.
+    """Return alerts in the message format, by ID.
 
-    `labels` contains the labels of each alert, by id.
+    `labels` contains the labels of each alert, by ID.
     """
     rows = session.execute(ALERT_LIST_QUERY.where(Alert.id.in_(labels))).all()
     return {row[0].id: _build_alert(row, labels[row[0].id], base_url) for row in rows}
@@ -120,18 +124,18 @@ def queue_alert_changes(
     session: Session,
     now: datetime,
 ) -> int:
-    """Queue messages about alerts for endpoints that subscribe to them; return their number.
+    """Queue messages about alerts for subscribed endpoints.
 
-    A message contains the current state of the alert. No messages are queued for changes to deleted
-    alerts or in deleted projects.
+    Return the number of messages. A message contains the current state of the alert. No messages
+    are queued for changes to deleted alerts or in deleted projects.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
     labels = find_alert_labels(
         (each.alert_id for each in wanted), session=session, reading=parser_settings
     )
-    alerts = find_webhook_alerts(labels, base_url=base_url, session=session)
-    projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
+    alerts = build_alert_payloads(labels, base_url=base_url, session=session)
+    projects = build_project_payloads(endpoints, base_url=base_url, session=session)
     rows: list[dict[str, Any]] = []
     for change in wanted:
         if change.alert_id not in alerts or change.project_id not in projects:
@@ -152,7 +156,7 @@ def queue_alert_changes(
 def find_active_endpoints(
     project_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, Sequence[tuple[WebhookEndpoint, AlertConditions]]]:
-    """Return the active endpoints with their conditions, by project id."""
+    """Return the active endpoints with their conditions, by project ID."""
     rows = session.scalars(
         select(WebhookEndpoint)
         .where(
@@ -222,8 +226,10 @@ def queue_incident_changes(
     are queued for changes to deleted incidents or in deleted projects.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
-    projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
-    incidents = _build_incidents([each.incident_id for each in changes], projects, session=session)
+    projects = build_project_payloads(endpoints, base_url=base_url, session=session)
+    incidents = _build_incident_payloads(
+        [each.incident_id for each in changes], projects, session=session
+    )
     rows: list[dict[str, Any]] = []
     for change in changes:
         shown = incidents.get(change.incident_id)
@@ -240,21 +246,26 @@ def queue_incident_changes(
             if is_subscribed(endpoint.events, event)
         ]
     done = [each.id for each in changes]
-    session.execute(delete_rows(_Change).where(_Change.id.in_(done)))
+    session.execute(build_bulk_delete(_Change).where(_Change.id.in_(done)))
     return store_deliveries(rows, session=session)
 
 
 def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
-    """Postpone a change that could not be queued; later changes to its incident also wait."""
+    """Postpone a change that could not be queued.
+
+    Later changes to its incident also wait.
+    """
     session.execute(
-        update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _RETRY_DELAY)
+        build_bulk_update(_Change)
+        .where(_Change.id == change_id)
+        .values(next_try_at=now + _RETRY_DELAY)
     )
 
 
-def _build_incidents(
+def _build_incident_payloads(
     ids: Sequence[int], projects: Mapping[int, _JsonObject], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
-    """Return incidents in these projects in the message format, by id."""
+    """Return incidents in these projects in the message format, by ID."""
     rows = session.scalars(
         select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
     ).all()

@@ -14,7 +14,7 @@ from domain.alerts.matching.conditions import (
     ConditionsResource,
     parse_conditions,
 )
-from domain.alerts.reading.payload_fields import format_payload
+from domain.alerts.parsing.payload_fields import format_payload
 from domain.core.errors import InvalidError, QueryError
 from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import (
@@ -26,8 +26,8 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    describe_choices,
-    join_option_words,
+    build_choices_schema,
+    join_option_values,
 )
 from domain.core.types.pagination import KeysetQuery
 from domain.delivery.destination_types import Destination, DestinationQuery, SentTest
@@ -35,7 +35,7 @@ from domain.delivery.outgoing.destinations import DestinationDetails
 
 
 class WebhookEvent(LabeledEnum):
-    """An event for which webhooks are called; the value is the `type` of the message."""
+    """An event for which webhooks are called. Its value is the `type` of the message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
     ALERT_ACKNOWLEDGED = (
@@ -76,10 +76,10 @@ TEST_EVENT = "webhook.tested"
 ALL_EVENTS = "*"
 
 
-def parse_events(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of events in a fixed order; `*` stands for all events.
+def normalize_event_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of events in a fixed order.
 
-    Raise InvalidError if a name is unknown, or if there are no names.
+    `*` stands for all events. Raise InvalidError if a name is unknown, or if there are no names.
     """
     given = set(names)
     if not given:
@@ -105,7 +105,7 @@ def is_subscribed_to_alerts(chosen: Iterable[str]) -> bool:
 
 
 class DeliveryState(StrEnum):
-    """The state of a delivery to a webhook."""
+    """The state of a webhook delivery: waiting, delivered or failed."""
 
     #: State of a delivery that waits for its first attempt or a retry.
     WAITING = "waiting"
@@ -136,7 +136,7 @@ class PauseReason(StrEnum):
 
     #: Pause by a maintainer.
     USER = "user"
-    #: Pause after days in which the endpoint accepted no messages.
+    #: Pause after several days in which the endpoint accepted no messages.
     FAILURES = "failures"
     #: Pause because the endpoint responded with 410 Gone.
     GONE = "gone"
@@ -154,42 +154,45 @@ class EndpointDetails(DestinationDetails):
 
 #: Names of events: a JSON array, or text separated by commas or spaces.
 _Events = Annotated[
-    Words, BeforeValidator(join_option_words), Field(description=_EVENTS_DESCRIPTION)
+    Words, BeforeValidator(join_option_values), Field(description=_EVENTS_DESCRIPTION)
 ]
 _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--labels")]
 
 
 class WebhookBody(ConditionsBody):
-    """A new webhook. The conditions apply to alert events."""
+    """Request body for creating a webhook. The conditions apply to alert events."""
 
     url: RequiredText = Field(description="An https or http URL.")
     events: _Events = (ALL_EVENTS,)
     labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool = Field(
         default=True,
-        description="False to create the webhook paused. It receives no events until resumed.",
+        description=(
+            "False to create the webhook paused. It receives no events until it is resumed."
+        ),
     )
 
     @property
     def details(self) -> EndpointDetails:
-        """The requested properties."""
+        """The properties of the new webhook."""
         return EndpointDetails(url=self.url, events=self.events, conditions=self.build_conditions())
 
 
 class WebhookChangeBody(ConditionsBody):
-    """Changes to a webhook; omitted fields remain unchanged."""
+    """Changes to a webhook. Omitted fields remain unchanged."""
 
     url: Text | None = None
     events: _Events | None = Field(default=None, description=_EVENTS_DESCRIPTION)
     labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool | None = Field(
         default=None,
-        description="False to pause the webhook, true to resume it, regardless of the pause "
-        "reason.",
+        description=(
+            "False to pause the webhook. True to resume it, regardless of the pause reason."
+        ),
     )
 
-    def build_details(self, endpoint_details: EndpointDetails) -> EndpointDetails:
-        """Return the requested properties; omitted properties remain unchanged."""
+    def apply_to_details(self, endpoint_details: EndpointDetails) -> EndpointDetails:
+        """Return the current properties with the requested changes."""
         return EndpointDetails(
             url=endpoint_details.url if self.url is None else self.url,
             events=endpoint_details.events if self.events is None else self.events,
@@ -198,9 +201,9 @@ class WebhookChangeBody(ConditionsBody):
 
 
 class Webhook(Destination, ConditionsResource):
-    """A webhook with the state of its delivery."""
+    """A webhook with its delivery status."""
 
-    events: list[Annotated[str, describe_choices(ALL_EVENTS, *WebhookEvent)]]
+    events: list[Annotated[str, build_choices_schema(ALL_EVENTS, *WebhookEvent)]]
     active: bool
     pause_reason: PauseReason | None
 
@@ -220,7 +223,7 @@ class HookQuery(DestinationQuery, GitLabQuery):
 class Hook(Resource):
     """A webhook in the format of GitLab's API.
 
-    The format has no fields for events, since Gatebell sends none of the events of GitLab's
+    The fields for events are omitted, because Gatebell does not send the events of GitLab's
     webhooks.
     """
 
@@ -247,7 +250,7 @@ class NewWebhook(Webhook, SecretResource):
 class WebhookTest(SentTest):
     """The result of a test message."""
 
-    delivery_id: int | None = Field(description="Id of the test in the delivery log.")
+    delivery_id: int | None = Field(description="ID of the test in the delivery log.")
 
 
 class WebhookDeliveryQuery(KeysetQuery):
@@ -263,7 +266,7 @@ class WebhookDelivery(Resource):
     message_id: str = Field(
         description="Value of the `webhook-id` header, the same for each attempt."
     )
-    event: Annotated[str, describe_choices(*WebhookEvent, TEST_EVENT)]
+    event: Annotated[str, build_choices_schema(*WebhookEvent, TEST_EVENT)]
     state: DeliveryState
     created_at: Time
     tries: int = Field(description="Number of attempts since the delivery was last queued.")
@@ -289,5 +292,5 @@ class WebhookDeliveryDetail(WebhookDelivery):
 
     @property
     def pretty_body(self) -> str:
-        """The body with indentation."""
+        """The body of the message, as indented JSON if possible."""
         return format_payload(self.body.encode())

@@ -9,7 +9,7 @@ from domain.alerts.handling.alert_detail import RUNBOOK, find_links_and_labels, 
 from domain.core.types.pagination import ListPage
 from domain.incidents.listing import get_incident_row
 from domain.incidents.note_actions import can_see_internal_comments
-from domain.incidents.timelines.merging import build_loaded_source, merge_sources
+from domain.incidents.timelines.merging import build_source_from_rows, merge_sources
 from domain.incidents.timelines.sources import (
     INCIDENT_ACTIVITY_KINDS,
     build_activity_source,
@@ -32,7 +32,7 @@ _MAX_SEARCHED_ALERTS = 10
 def list_alert_timeline(
     work: UnitOfWork, project: ProjectView, iid: int, query: TimelineQuery
 ) -> ListPage[TimelineItem]:
-    """List the timeline of an alert.
+    """List the timeline items of an alert.
 
     The timeline contains reports, pages, user actions, and deployments from the same period.
 
@@ -59,7 +59,7 @@ def list_alert_timeline(
 def list_incident_timeline(
     work: UnitOfWork, project: ProjectView, iid: int, query: TimelineQuery
 ) -> ListPage[TimelineItem]:
-    """List the timeline of an incident and its alerts.
+    """List the timeline items of an incident and its alerts.
 
     The timeline also contains deployments from the same period.
 
@@ -68,7 +68,7 @@ def list_incident_timeline(
     session, incident = work.session, get_incident_row(project.id, iid, session=work.session)
     alerts = find_incident_alerts(incident.id, session=session)
     sources = (
-        build_loaded_source("o", alerts.rows),
+        build_source_from_rows("o", alerts.rows),
         build_entry_source(
             incident.id, shows_internal=can_see_internal_comments(project), session=session
         ),
@@ -86,10 +86,10 @@ def list_incident_timeline(
 
 
 @read_action("incident_timeline.surroundings")
-def show_incident_surroundings(
+def show_responders_and_runbooks(
     work: UnitOfWork, project: ProjectView, iid: int
 ) -> IncidentSurroundings:
-    """Show the users on call for an incident and the runbooks of its alerts.
+    """Show the users on call for an incident, and the runbooks of its alerts.
 
     Raise NotFoundError if the project has no such incident.
     """

@@ -26,7 +26,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineRow:
-    """An item with its position in its source."""
+    """A timeline item with its position in its source."""
 
     position: TimelinePosition
     item: TimelineItem
@@ -36,9 +36,9 @@ class TimelineRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RowRange:
-    """The next rows of a source."""
+    """A request for the next rows of a source: their start position, maximum number and order."""
 
-    #: Position of the last row that was read. None at the beginning.
+    #: Position of the last row that was read, or None at the beginning.
     following: TimelinePosition | None
     most: int
     is_oldest_first: bool
@@ -55,8 +55,11 @@ class TimelineSource:
     read: Callable[[RowRange], Sequence[TimelineRow]]
 
 
-def build_loaded_source(letter: str, rows: Sequence[TimelineRow]) -> TimelineSource:
-    """Return a source for rows that are already loaded. Their positions have two numbers."""
+def build_source_from_rows(letter: str, rows: Sequence[TimelineRow]) -> TimelineSource:
+    """Return a timeline source for rows that are already loaded.
+
+    The positions of the rows must have two components, as returned by `build_position`.
+    """
 
     def read(part: RowRange) -> Sequence[TimelineRow]:
         oldest_first, after = part.is_oldest_first, part.following
@@ -115,7 +118,7 @@ def merge_sources(
 def _find_next_source(
     waiting: Mapping[str, Sequence[TimelineRow]], *, is_oldest_first: bool
 ) -> str:
-    """Return the source of the next row.
+    """Return the letter of the source that contains the next row.
 
     If several rows have the same time, the row from the earlier source counts as older.
     """

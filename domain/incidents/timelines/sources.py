@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.alerts.handling.activity import (
     AUTOMATIC_VIA,
+    ActivityEntryKind,
     ActivityView,
-    NoteKind,
-    list_activity_of_alerts,
+    list_activity_for_alerts,
 )
 from domain.alerts.handling.occurrences import list_occurrences
 from domain.alerts.handling.types import AlertActivity, AlertAuthor
@@ -24,8 +24,8 @@ from domain.incidents.timelines.merging import (
     RowRange,
     TimelineRow,
     TimelineSource,
-    build_loaded_source,
     build_position,
+    build_source_from_rows,
 )
 from domain.incidents.timelines.types import ItemKind, TimelineItem
 from domain.incidents.types import EntryFilter, EntryKind
@@ -44,20 +44,23 @@ _MAX_TIME_AFTER_DEPLOYMENT = timedelta(hours=1)
 #: Maximum number of alerts in the timeline of an incident. The newest alerts are used.
 MAX_TIMELINE_ALERTS = 500
 #: Kinds of alert activity that are shown in the timeline of an incident.
-INCIDENT_ACTIVITY_KINDS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
+INCIDENT_ACTIVITY_KINDS = frozenset({ActivityEntryKind.STATUS, ActivityEntryKind.NOTE})
 _ITEM_KINDS_BY_ACTIVITY = {
-    NoteKind.NOTE: ItemKind.NOTE,
-    NoteKind.STATUS: ItemKind.STATUS,
-    NoteKind.ASSIGNEE: ItemKind.ASSIGNEE,
-    NoteKind.HANDLING: ItemKind.HANDLING,
-    NoteKind.PAGE: ItemKind.UNREACHED,
-    NoteKind.ESCALATION: ItemKind.ESCALATION,
-    NoteKind.CHANGE: ItemKind.CHANGE,
+    ActivityEntryKind.NOTE: ItemKind.NOTE,
+    ActivityEntryKind.STATUS: ItemKind.STATUS,
+    ActivityEntryKind.ASSIGNEE: ItemKind.ASSIGNEE,
+    ActivityEntryKind.HANDLING: ItemKind.HANDLING,
+    ActivityEntryKind.PAGE: ItemKind.UNREACHED,
+    ActivityEntryKind.ESCALATION: ItemKind.ESCALATION,
+    ActivityEntryKind.CHANGE: ItemKind.CHANGE,
 }
 
 
 def build_report_source(alert_id: int, *, session: Session) -> TimelineSource:
-    """Return a source of an alert's reports. Unchanged reports from the same sender are joined."""
+    """Return a source of an alert's reports.
+
+    Adjacent unchanged reports from the same sender are combined.
+    """
 
     def read(part: RowRange) -> Sequence[TimelineRow]:
         found = list_occurrences(
@@ -86,17 +89,17 @@ def build_report_source(alert_id: int, *, session: Session) -> TimelineSource:
 
 def build_activity_source(
     alerts: Mapping[int, tuple[int, ...]],
-    kinds: Collection[NoteKind] = frozenset(NoteKind),
+    kinds: Collection[ActivityEntryKind] = frozenset(ActivityEntryKind),
     *,
     session: Session,
 ) -> TimelineSource:
-    """Return a source of the activity of alerts: user actions, changes by reports, failed pages.
+    """Return a source of alert activity: user actions, changes by reports, and failed pages.
 
     `alerts` maps the ID of each alert to the value of the `alerts` field in its items.
     """
 
     def read(part: RowRange) -> Sequence[TimelineRow]:
-        found = list_activity_of_alerts(
+        found = list_activity_for_alerts(
             alerts,
             part.following[0] if part.following else None,
             kinds=kinds,
@@ -120,7 +123,7 @@ def _build_activity_row(view: ActivityView, alerts: tuple[int, ...]) -> Timeline
         changes=shown.changes,
         alerts=alerts,
     )
-    is_joined = bool(alerts) and view.kind is NoteKind.STATUS
+    is_joined = bool(alerts) and view.kind is ActivityEntryKind.STATUS
     joins = (view.kind, view.user_name, view.text, view.via) if is_joined else None
     return TimelineRow(position=(view.id,), item=item, joins=joins)
 
@@ -175,7 +178,7 @@ def build_deployment_source(
             start=opened_at - _MAX_TIME_AFTER_DEPLOYMENT,
             end=ended_at or work.now,
         )
-        if environments and project.shows_environments
+        if environments and project.can_see_environments
         else ()
     )
     rows = [
@@ -185,7 +188,7 @@ def build_deployment_source(
         )
         for each in found
     ]
-    return build_loaded_source("d", rows)
+    return build_source_from_rows("d", rows)
 
 
 def build_entry_source(
@@ -224,7 +227,7 @@ def _build_page_item(entry: TimelineEntry, fate: PageStatus) -> TimelineItem:
         name=f"@{entry.text}",
         round=1,
         step=0,
-        asked_by=entry.asked_by,
+        asked_by=entry.requested_by,
         state=fate.state,
         contacts=fate.contacts,
     )
@@ -238,7 +241,7 @@ def _build_entry_item(entry: TimelineEntry) -> TimelineItem:
         at=entry.created_at,
         author=AlertAuthor.model_validate(entry.user) if entry.user else None,
         text=format_timeline_entry(entry),
-        via=AUTOMATIC_VIA if entry.is_by_itself else entry.details.get("via"),
+        via=AUTOMATIC_VIA if entry.is_automatic else entry.details.get("via"),
         alerts=tuple(entry.details.get("alerts", ())),
         note_id=entry.id if entry.is_comment else None,
         internal=entry.is_internal,

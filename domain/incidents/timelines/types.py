@@ -14,7 +14,7 @@ from domain.paging.on_call.types import ScheduleOnCall
 
 
 class ItemKind(StrEnum):
-    """The kind of a timeline item."""
+    """The kind of a timeline item, such as a report, a status change or a deployment."""
 
     #: Reports of an alert. Reports without changes are joined.
     REPORT = "report"
@@ -35,13 +35,14 @@ class ItemKind(StrEnum):
     DEPLOYMENT = "deployment"
     #: Change to an incident.
     INCIDENT = "incident"
-    #: Alerts in an incident that were opened, or that a report resolved.
+    #: Opening of an alert in an incident.
     OPENED = "opened"
+    #: Resolution of an alert in an incident by a report.
     ENDED = "ended"
 
 
 class TimelineQuery(KeysetQuery):
-    """Query parameters for a timeline and its order."""
+    """Query parameters for a timeline, including its sort order."""
 
     sort: Literal["desc", "asc"] = Field(
         default="desc", description="Sort order: newest first (`desc`) or oldest first (`asc`)."
@@ -55,7 +56,7 @@ class TimelineItem(Resource):
     at: Time
     until: Time | None = Field(
         default=None,
-        description="Time of the last event, if the item consists of several joined events.",
+        description="Time of the last event, if the item combines several events.",
     )
     author: AlertAuthor | None = Field(
         default=None,
@@ -68,8 +69,10 @@ class TimelineItem(Resource):
     )
     via: str | None = Field(
         default=None,
-        description="Source of the action as a phrase. Null if the author used a web page or a "
-        "token.",
+        description=(
+            "Origin of the action, such as `on the command line`. Null if the author used a web "
+            "page or a token."
+        ),
     )
     changes: tuple[AlertChange, ...] = Field(
         default=(), description="Fields that a report changed."
@@ -81,7 +84,7 @@ class TimelineItem(Resource):
         default=(),
         description="Numbers (iid) of the affected alerts, in the timeline of an incident.",
     )
-    note_id: int | None = Field(default=None, description="Id of a comment on an incident.")
+    note_id: int | None = Field(default=None, description="ID of a comment on an incident.")
     internal: bool = Field(
         default=False,
         description="True to show the comment only to members with the Reporter role or higher.",
@@ -92,7 +95,7 @@ class TimelineItem(Resource):
 
 
 class IncidentSurroundings(Resource):
-    """Context of an incident for responders."""
+    """The users on call and the runbooks for an incident."""
 
     on_call: tuple[ScheduleOnCall, ...] = Field(
         description="Users who are on call in the schedules of the project."

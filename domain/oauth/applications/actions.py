@@ -13,8 +13,8 @@ from domain.core.errors import ForbiddenError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
-from domain.oauth.applications import refusals
-from domain.oauth.applications.people import find_application_users
+from domain.oauth.applications import rejected_requests
+from domain.oauth.applications.application_users import find_application_users
 from domain.oauth.applications.removed_scopes import expire_tokens_with_removed_scopes
 from domain.oauth.applications.types import (
     Application,
@@ -27,13 +27,13 @@ from domain.oauth.applications.types import (
     EndedTokens,
     NewApplication,
     OwnApplicationBody,
-    RefusedRequest,
-    RefusedRequestQuery,
-    RenewalBody,
+    RejectedRequest,
+    RejectedRequestQuery,
+    SecretRenewalBody,
 )
 from domain.oauth.clients import applications, secrets
 from domain.oauth.clients.allowed_groups import find_allowed_group_ids
-from domain.oauth.clients.directory import count_application_users, count_applications
+from domain.oauth.clients.application_lists import count_application_users, count_applications
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
 from models import Application as Row
@@ -67,7 +67,7 @@ def create_application(work: UnitOfWork, new: ApplicationBody) -> NewApplication
 
 @action("applications.delete")
 def delete_application(work: UnitOfWork, application_id: int) -> Application:
-    """Delete an instance-wide application with all its tokens."""
+    """Delete an instance-wide application and all its tokens."""
     return _build_resource(
         _delete_application(work, _get_row(work, application_id, Row.is_instance_wide))
     )
@@ -85,15 +85,15 @@ def renew_secret(work: UnitOfWork, application_id: int) -> NewApplication:
 
 @read_action("applications.refused_requests")
 def list_rejected_requests(
-    work: UnitOfWork, application_id: int, query: RefusedRequestQuery
-) -> ListPage[RefusedRequest]:
+    work: UnitOfWork, application_id: int, query: RejectedRequestQuery
+) -> ListPage[RejectedRequest]:
     """List the rejected authorization and token requests for an application, newest first."""
-    row, session = _get_own_row(work, application_id), work.session
+    row, session = _get_manageable_row(work, application_id), work.session
     return ListPage(
-        items=refusals.find_rejected_requests(
+        items=rejected_requests.find_rejected_requests(
             row.id, session=session, offset=query.offset, limit=query.page_size
         ),
-        total=refusals.count_rejected_requests(row.id, session=session),
+        total=rejected_requests.count_rejected_requests(row.id, session=session),
     )
 
 
@@ -103,9 +103,9 @@ def list_application_users(
 ) -> ListPage[ApplicationUser]:
     """List the users of an application.
 
-    Owners of applications see the names of users only if the application can read them.
+    The owner of an application sees a user's names only if the application may read these names.
     """
-    row = _get_own_row(work, application_id)
+    row = _get_manageable_row(work, application_id)
     return ListPage(
         items=find_application_users(work, row.id, query),
         total=count_application_users(row.id, session=work.session, now=work.now),
@@ -115,7 +115,7 @@ def list_application_users(
 @read_action("applications.show")
 def show_application(work: UnitOfWork, application_id: int) -> ApplicationView:
     """Show an application."""
-    return applications.build_application_view(_get_own_row(work, application_id))
+    return applications.build_application_view(_get_manageable_row(work, application_id))
 
 
 @action("applications.register", command="create")
@@ -133,9 +133,12 @@ def register_application(work: UnitOfWork, new: OwnApplicationBody) -> Applicati
 def change_application(
     work: UnitOfWork, application_id: int, change: ApplicationChange
 ) -> ApplicationView:
-    """Change an application; access tokens keep their scopes until they expire."""
+    """Change an application.
+
+    Access tokens keep their scopes until they expire.
+    """
     _check_administrator_fields(work, change)
-    row = _get_own_row(work, application_id)
+    row = _get_manageable_row(work, application_id)
     groups = row.allowed_group_ids
     if "allowed_groups" in change.given_values:
         row.allowed_group_ids = find_allowed_group_ids(change.allowed_groups or (), work)
@@ -161,27 +164,27 @@ def change_application(
 
 @action("applications.rotate", command="renew-secret")
 def rotate_secret(
-    work: UnitOfWork, application_id: int, renewal: RenewalBody
+    work: UnitOfWork, application_id: int, renewal: SecretRenewalBody
 ) -> ApplicationWithSecret:
     """Create a new secret for an application. The secret is shown only once."""
-    row = _get_own_row(work, application_id)
+    row = _get_manageable_row(work, application_id)
     return _build_application_with_secret(
         row, _renew_client_secret(work, row, GracePeriod.from_key(renewal.overlap))
     )
 
 
 @action("applications.end_secret")
-def end_secret(work: UnitOfWork, application_id: int, secret_id: int) -> None:
+def revoke_old_secret(work: UnitOfWork, application_id: int, secret_id: int) -> None:
     """Revoke the older of two secrets."""
-    row = _get_own_row(work, application_id)
+    row = _get_manageable_row(work, application_id)
     secrets.revoke_secret(row.id, secret_id, session=work.session)
     _record_event(work, EventKind.APPLICATION_CHANGED, row, ended="the older secret")
 
 
 @action("applications.end_removed", command="end-removed-scopes")
-def end_removed_scopes(work: UnitOfWork, application_id: int) -> EndedTokens:
+def expire_removed_scope_tokens(work: UnitOfWork, application_id: int) -> EndedTokens:
     """Expire the access tokens with scopes that were removed from the application."""
-    row = _get_own_row(work, application_id)
+    row = _get_manageable_row(work, application_id)
     ended = expire_tokens_with_removed_scopes(work, row.id, row.scopes.split())
     if ended:
         _record_event(work, EventKind.APPLICATION_CHANGED, row, ended_access_tokens=ended)
@@ -192,7 +195,7 @@ def end_removed_scopes(work: UnitOfWork, application_id: int) -> EndedTokens:
 def remove_application(work: UnitOfWork, application_id: int) -> ApplicationView:
     """Delete an application with all its tokens."""
     return applications.build_application_view(
-        _delete_application(work, _get_own_row(work, application_id))
+        _delete_application(work, _get_manageable_row(work, application_id))
     )
 
 
@@ -202,8 +205,11 @@ def _get_row(
     return applications.get_application_row(application_id, condition, session=work.session)
 
 
-def _get_own_row(work: UnitOfWork, application_id: int) -> Row:
-    """Return an application that the actor owns, or any application for administrators."""
+def _get_manageable_row(work: UnitOfWork, application_id: int) -> Row:
+    """Return an application that the actor may manage.
+
+    Users may manage their own applications, and administrators may manage all applications.
+    """
     is_own = applications.build_owner_condition(work.actor.id or 0)
     return _get_row(work, application_id, true() if work.actor.is_admin else is_own)
 
@@ -211,8 +217,10 @@ def _get_own_row(work: UnitOfWork, application_id: int) -> Row:
 def _check_administrator_fields(
     work: UnitOfWork, wanted: OwnApplicationBody | ApplicationChange
 ) -> None:
-    if not work.actor.is_admin and not _ADMINISTRATOR_FIELDS.isdisjoint(wanted.given_values):
-        raise ForbiddenError("Only administrators of the instance can choose this.")
+    names = sorted(_ADMINISTRATOR_FIELDS.intersection(wanted.given_values))
+    if names and not work.actor.is_admin:
+        listed = " and ".join(f"`{each}`" for each in names)
+        raise ForbiddenError(f"Only administrators of the instance can set {listed}.")
 
 
 def _check_logout_uri(work: UnitOfWork, uri: str | None) -> None:
@@ -257,7 +265,10 @@ def _delete_application(work: UnitOfWork, row: Row) -> Row:
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **more: object) -> None:
-    """Record an audit event for an application, which its owner, if any, can also read."""
+    """Record an audit event for an application.
+
+    If the application has an owner, the owner can also read the event.
+    """
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
         details["trusted"] = row.trusted

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, sort_scopes
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.oauth.applications.types import RemovedScopes
 from models import AccessToken
 
@@ -16,13 +16,13 @@ from models import AccessToken
 def find_removed_scopes(
     application_id: int, registered: Sequence[str], *, session: Session, now: datetime
 ) -> RemovedScopes | None:
-    """Return the removed scopes that active access tokens have, or None if there are none."""
+    """Return the removed scopes that active access tokens still have, or None if there are none."""
     counted = session.execute(
         select(AccessToken.scopes, func.count())
         .where(*_list_live_conditions(application_id, now))
         .group_by(AccessToken.scopes)
     ).all()
-    found = {text: _find_removed_scopes_of_row(text, registered) for text, _ in counted}
+    found = {text: _find_removed_scopes_in_row(text, registered) for text, _ in counted}
     scopes = sort_scopes(set().union(*found.values()))
     if not scopes:
         return None
@@ -32,17 +32,17 @@ def find_removed_scopes(
 def expire_tokens_with_removed_scopes(
     work: UnitOfWork, application_id: int, registered: Sequence[str]
 ) -> int:
-    """Expire the access tokens with removed scopes now, and return their number.
+    """Expire the access tokens that have removed scopes, and return the number of expired tokens.
 
-    Their refresh tokens stay valid, and yield tokens without the removed scopes.
+    The refresh tokens remain valid, but new access tokens do not have the removed scopes.
     """
     session, now = work.session, work.now
     texts = session.scalars(
         select(AccessToken.scopes).where(*_list_live_conditions(application_id, now)).distinct()
     ).all()
-    too_wide = [text for text in texts if _find_removed_scopes_of_row(text, registered)]
+    too_wide = [text for text in texts if _find_removed_scopes_in_row(text, registered)]
     ended = session.scalars(
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(*_list_live_conditions(application_id, now), AccessToken.scopes.in_(too_wide))
         .values(expires_at=now)
         .returning(AccessToken.id)
@@ -58,5 +58,5 @@ def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnEle
     )
 
 
-def _find_removed_scopes_of_row(scopes: str, registered: Sequence[str]) -> set[str]:
+def _find_removed_scopes_in_row(scopes: str, registered: Sequence[str]) -> set[str]:
     return set(scopes.split()) - {*registered, *ALWAYS_ALLOWED_SCOPES}

@@ -19,7 +19,7 @@ _NewerSecret = aliased(ApplicationSecret)
 def queue_secret_notices(
     message_settings: MessageSettings, *, session: Session, now: datetime
 ) -> int:
-    """Queue the notices that are due and not queued yet, and return their number."""
+    """Queue the notices that are due but not yet queued, and return the number of notices."""
     return queue_emails(
         list(_build_emails(message_settings, session, now)),
         session=session,

@@ -49,7 +49,7 @@ class ApplicationBody(Body):
 
 
 class Application(Resource):
-    """An instance-wide application."""
+    """An instance-wide application, without its secret."""
 
     id: int
     application_id: str
@@ -83,7 +83,7 @@ class OwnApplicationBody(ApplicationDetails):
 
 @make_fields_optional
 class ApplicationChange(ApplicationDetails):
-    """New settings for an application; omitted fields are kept."""
+    """New settings for an application. Omitted fields are kept."""
 
     allowed_grants: Annotated[
         tuple[Literal[*_PERMITTED_GRANT_TYPES], ...] | None,  # type: ignore[valid-type]
@@ -92,8 +92,8 @@ class ApplicationChange(ApplicationDetails):
     ] = None
 
 
-class RenewalBody(Body):
-    """The time for which the old secret remains valid after a renewal."""
+class SecretRenewalBody(Body):
+    """Request body for renewing a secret, with the time for which the old secret remains valid."""
 
     overlap: Literal[*(each.key for each in GracePeriod)] = Field(  # type: ignore[valid-type]
         default=GracePeriod.DAY.key,
@@ -115,7 +115,7 @@ class ApplicationUserQuery(OffsetQuery):
 
 
 class ApplicationUser(Resource):
-    """A user who authorized an application and did not revoke the access."""
+    """A user who has authorized an application and has not revoked its access."""
 
     #: Username; null if the application cannot identify the user.
     username: str | None
@@ -127,14 +127,14 @@ class ApplicationUser(Resource):
     last_used_at: Time | None
 
 
-class RefusedRequestQuery(OffsetQuery):
+class RejectedRequestQuery(OffsetQuery):
     """Query parameters for a list of rejected requests, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
 
 
-class RefusedRequest(Resource):
+class RejectedRequest(Resource):
     """A rejected authorization or token request from an application."""
 
     id: int

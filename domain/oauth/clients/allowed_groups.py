@@ -1,4 +1,7 @@
-"""Groups whose members may use an application; without allowed groups, all users may use it."""
+"""Groups whose members may use an application.
+
+An application without allowed groups is open to all users.
+"""
 
 from collections.abc import Sequence
 
@@ -13,7 +16,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import get_viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _MEMBER_GROUPS_QUERY = (
     select(Group.path_key)
@@ -50,7 +53,7 @@ def is_in_allowed_groups(
 
 
 def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] | None:
-    """Return the ids of the groups with these paths, or None if there are no paths.
+    """Return the IDs of the groups with these paths, or None if there are no paths.
 
     Raise InvalidError for a group that the actor cannot see.
     """
@@ -66,6 +69,6 @@ def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] 
 
 
 def find_allowed_group_paths(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the sorted paths of the groups with these ids, without deleted groups."""
+    """Return the sorted paths of the groups with these IDs, without deleted groups."""
     is_wanted = Group.id.in_(group_ids), Group.deleted_at.is_(None)
     return tuple(session.scalars(select(Group.path).where(*is_wanted).order_by(Group.path)))

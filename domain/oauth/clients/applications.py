@@ -14,34 +14,34 @@ from domain.access.scopes import (
     parse_scopes,
 )
 from domain.core.database.pagination import MAX_ID
-from domain.core.encryption import UnacceptableKeyError
 from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
-from domain.delivery.outgoing.addresses import check_address_allowed
+from domain.core.tls import UnacceptableKeyError
+from domain.delivery.outgoing.ip_address_policy import check_outgoing_url_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.oauth.clients.keys import parse_public_keys
+from domain.oauth.clients.public_keys import parse_public_keys
 from domain.oauth.clients.redirect_uris import find_redirect_uri_problems
 from domain.oauth.clients.secrets import renew_secret
-from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
+from domain.oauth.clients.service_accounts import deactivate_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from models import Application
 
 #: Maximum length of a name in characters, which is the length of the database column.
 _MAX_NAME_LENGTH = 255
-#: Audit detail for a change that ended the trust in an application.
+#: Audit details for a change that ended an application's trusted status.
 ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
 def build_application_view(application: Application) -> ApplicationView:
-    """Return the view of an application row."""
+    """Return the API resource for the row of an application."""
     return ApplicationView.model_validate(application)
 
 
 def check_application_details(
     details: ApplicationDetails, *, require_https: bool
 ) -> tuple[str, ...]:
-    """Check all details, and return the scopes in the order of `SCOPES`.
+    """Check the settings of an application, and return its scopes in the order of `SCOPES`.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
@@ -81,12 +81,12 @@ def _check_backchannel_logout_uri(uri: str | None, *, require_https: bool) -> No
 def check_logout_uri_address(uri: str | None, networks: str) -> None:
     """Check that the settings permit the address of a back-channel logout URL.
 
-    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. Raise InvalidError if the address is not
+    `networks` is the OUTGOING_PRIVATE_ADDRESSES setting. Raise InvalidError if the address is not
     permitted.
     """
     field = "backchannel_logout_uri"
     if uri is not None:
-        check_address_allowed(parse_outgoing_url(uri, field=field), networks, field=field)
+        check_outgoing_url_allowed(parse_outgoing_url(uri, field=field), networks, field=field)
 
 
 def _check_name(name: str) -> None:
@@ -122,7 +122,7 @@ def store_application(
         last_used_at=None,
     )
     session.add(application)
-    session.flush()  # This assigns the id that the secret refers to.
+    session.flush()  # This assigns the ID that the secret refers to.
     if details.service_account:
         set_service_account(application, is_wanted=True, session=session, now=now)
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
@@ -162,7 +162,7 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
 
 
 def is_trusted(application: Application) -> bool:
-    """Return whether an application is trusted, so that users need not give consent.
+    """Return whether an application is trusted, which means that users are not asked for consent.
 
     Applications with an owner are never trusted, since the owner could change the redirect URIs.
     """
@@ -183,9 +183,9 @@ def update_application(
 ) -> bool:
     """Change an application, and return whether it lost its trusted status.
 
-    Existing tokens keep the scopes that users granted. The trust ends if a user who is not an
-    administrator changes the redirect URIs, the scopes or the client type. Raise InvalidError with
-    the name of the field if a value is invalid.
+    Existing tokens keep the scopes that users granted. The application loses its trusted status if
+    a user who is not an administrator changes the redirect URIs, the scopes or the client type.
+    Raise InvalidError with the name of the field if a value is invalid.
     """
     scopes = check_application_details(details, require_https=require_https)
     is_instance_wide = application.is_instance_wide or details.is_instance_wide
@@ -209,7 +209,7 @@ def update_application(
 def _changes_trusted_properties(
     application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
 ) -> bool:
-    """Return whether a change affects the properties on which the trust is based."""
+    """Return whether a change affects the properties on which the trusted status is based."""
     return (
         set(details.redirect_uris) != set(application.redirect_uris)
         or " ".join(scopes) != application.scopes
@@ -218,8 +218,11 @@ def _changes_trusted_properties(
 
 
 def delete_matching_applications(condition: ColumnElement[bool], *, session: Session) -> int:
-    """Delete applications with their codes, tokens and consents, and return their number."""
-    end_service_accounts(condition, session=session)
+    """Delete applications with their codes, tokens and consents.
+
+    Return the number of deleted applications.
+    """
+    deactivate_service_accounts(condition, session=session)
     return len(
         session.scalars(delete(Application).where(condition).returning(Application.id)).all()
     )
@@ -254,7 +257,7 @@ def list_newest_own_applications(
 
 
 def build_owner_condition(owner_id: int) -> ColumnElement[bool]:
-    """Return the SQL condition that a user owns an application.
+    """Return an SQL condition that is true for applications that a user owns.
 
     Instance-wide applications have no owner.
     """
@@ -264,7 +267,7 @@ def build_owner_condition(owner_id: int) -> ColumnElement[bool]:
 def get_application_row(
     application_id: int, condition: ColumnExpressionArgument[bool], *, session: Session
 ) -> Application:
-    """Return the application row with this id that meets a condition.
+    """Return the application row with this ID if it meets a condition.
 
     Raise NotFoundError if there is no such application.
     """

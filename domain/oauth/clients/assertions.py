@@ -14,22 +14,22 @@ from joserfc import jws, jwt
 from joserfc.jwk import Key
 from sqlalchemy import bindparam, select
 
-from domain.core.encryption import UnacceptableKeyError
+from domain.core.tls import UnacceptableKeyError
 from domain.oauth.client_jwts import (
     JWS_REGISTRY,
     MAX_JTI_LENGTH,
     UNREADABLE_JWT_ERRORS,
-    build_store_use_statement,
+    build_jwt_use_statement,
 )
-from domain.oauth.clients.keys import import_public_key
+from domain.oauth.clients.public_keys import import_public_key
 from domain.oauth.context import OAuthContext
 from models import Application
 
-#: Required value of the parameter client_assertion_type (RFC 7523 section 2.2).
+#: Required value of the client_assertion_type parameter (RFC 7523 section 2.2).
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: Maximum difference between the clocks of the client and the server.
 _CLOCK_LEEWAY = timedelta(seconds=60)
-#: Maximum time until an assertion expires, since its use must be stored until then.
+#: Maximum remaining lifetime of an assertion. Its use must be stored until it expires.
 _MAX_LIFETIME = timedelta(hours=1)
 #: Paths accepted in `aud`: the issuer and the endpoints that authenticate clients.
 _AUDIENCE_PATHS = (
@@ -51,7 +51,10 @@ class InvalidAssertionError(Exception):
 
 
 def parse_asserted_client_id(assertion: str) -> str | None:
-    """Return the client_id that an assertion claims, without checks (RFC 7521 section 4.2)."""
+    """Return the client_id that an assertion claims, without verifying it (RFC 7521 section 4.2).
+
+    Return None if the assertion is malformed.
+    """
     try:
         signed = jws.extract_compact(assertion.encode(), registry=JWS_REGISTRY)
         subject = json.loads(signed.payload)["sub"]
@@ -63,7 +66,7 @@ def parse_asserted_client_id(assertion: str) -> str | None:
 def consume_assertion(
     assertion: str, application_id: int, client_id: str, context: OAuthContext
 ) -> None:
-    """Check an assertion, and store that it has been used.
+    """Check an assertion, and record that it has been used.
 
     Raise InvalidAssertionError if the assertion is invalid or was used before.
     """
@@ -74,7 +77,7 @@ def consume_assertion(
     until, dialect = expires_at + _CLOCK_LEEWAY, context.connection.dialect_name
     if not list(
         context.run_write(
-            build_store_use_statement(text, until, dialect, keyring=context.keyring), None
+            build_jwt_use_statement(text, until, dialect, keyring=context.keyring), None
         )
     ):
         raise InvalidAssertionError("The client_assertion has already been used.")
@@ -127,18 +130,19 @@ def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthConte
 
 
 def _check_expiry(claims: Mapping[str, Any], now: datetime) -> datetime:
-    # Whole seconds are used, because JSON integers of any size can be compared with integers.
+    # Whole seconds are used, since JSON integers can have any size, and Python compares integers of
+    # any size exactly.
     moment, leeway = int(now.timestamp()), int(_CLOCK_LEEWAY.total_seconds())
     longest = moment + int(_MAX_LIFETIME.total_seconds()) + leeway
     for name in ("iat", "nbf"):
-        if name in claims and not _convert_number(claims[name]) <= moment + leeway:
+        if name in claims and not _get_number_or_nan(claims[name]) <= moment + leeway:
             raise InvalidAssertionError(f"{name} of the client_assertion is in the future.")
-    ends_at = _convert_number(claims.get("exp"))
+    ends_at = _get_number_or_nan(claims.get("exp"))
     if not moment - leeway < ends_at <= longest:
         raise InvalidAssertionError("exp of the client_assertion must be within the next hour.")
     return now + timedelta(seconds=ends_at - moment)
 
 
-def _convert_number(value: object) -> float:
-    """Return a number unchanged, and NaN for other values, so that every comparison fails."""
+def _get_number_or_nan(value: object) -> float:
+    """Return a number unchanged, and NaN for other values, so that all comparisons fail."""
     return nan if isinstance(value, bool) or not isinstance(value, int | float) else value

@@ -30,11 +30,11 @@ from domain.oauth.clients.credential_lookup import (
     LookupWithWrite,
     find_client_with_credential,
 )
-from domain.oauth.clients.found_rows import ClientRow
+from domain.oauth.clients.credential_rows import ClientRow
 from domain.oauth.clients.secrets import is_recent_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     ALL_SCOPES_REMOVED,
     GRANT_NOT_PERMITTED,
     MISSING_SECRET,
@@ -65,7 +65,7 @@ CLIENT_ID_MISSING = (
 
 
 class ClientAuthMethod(StrEnum):
-    """A client authentication method, by its name in RFC 7591."""
+    """A client authentication method. Its value is the name in RFC 7591."""
 
     BASIC = "client_secret_basic"
     POST = "client_secret_post"
@@ -116,14 +116,14 @@ class Client(ClientMixin):
         return left
 
     def check_response_type(self, response_type: str) -> bool:
-        """Return whether the response type is code, the only supported type."""
+        """Return whether the response type is `code`, the only supported type."""
         return response_type == "code"
 
     def require_grant_type(self, grant_type: str) -> None:
         """Check that the application may use a grant.
 
         All grants are allowed unless the client registered itself for certain grants (RFC 7591
-        section 2). Raise unauthorized_client if the grant is not among them.
+        section 2). Raise unauthorized_client if the grant is not one of these grants.
         """
         registered = (self.application.client_metadata or {}).get("grant_types")
         if isinstance(registered, list) and grant_type not in registered:
@@ -139,7 +139,7 @@ class Client(ClientMixin):
 
 
 @dataclass(frozen=True)
-class PresentedClient:
+class PresentedClientCredentials:
     """The client credentials of a request."""
 
     client_id: str | None
@@ -149,7 +149,7 @@ class PresentedClient:
     assertion: str | None = None
 
 
-def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
+def parse_client_credentials(request: ProtocolRequest) -> PresentedClientCredentials:
     """Return the client credentials in the header or the form.
 
     Raise invalid_request if both contain credentials.
@@ -164,10 +164,10 @@ def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
         if request.get_parameter("client_assertion_type") != ASSERTION_TYPE:
             raise InvalidRequestError(f"client_assertion_type must be {ASSERTION_TYPE}.")
         named = client_id or parse_asserted_client_id(assertion)
-        return PresentedClient(named, None, ClientAuthMethod.PRIVATE_KEY, assertion)
+        return PresentedClientCredentials(named, None, ClientAuthMethod.PRIVATE_KEY, assertion)
     if basic is None:
         method = ClientAuthMethod.POST if secret else ClientAuthMethod.NONE
-        return PresentedClient(client_id, secret, method)
+        return PresentedClientCredentials(client_id, secret, method)
     basic_id, basic_secret = basic
     if secret and basic_secret:
         raise InvalidRequestError(
@@ -178,16 +178,17 @@ def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
             "The client_id in the body does not match the Authorization header."
         )
     if basic_secret:
-        return PresentedClient(basic_id, basic_secret, ClientAuthMethod.BASIC)
-    # Some public clients send Basic authentication with an empty password, which counts as none.
-    return PresentedClient(
+        return PresentedClientCredentials(basic_id, basic_secret, ClientAuthMethod.BASIC)
+    # Some public clients send Basic authentication with an empty password, which counts as no
+    # authentication.
+    return PresentedClientCredentials(
         basic_id, secret, ClientAuthMethod.POST if secret else ClientAuthMethod.NONE
     )
 
 
 def has_no_client_credentials(request: ProtocolRequest) -> bool:
     """Return whether a request contains no client credentials."""
-    presented = parse_presented_client(request)
+    presented = parse_client_credentials(request)
     return presented.client_id is None and presented.secret is None and not presented.assertion
 
 
@@ -217,10 +218,10 @@ def authenticate_client(
 ) -> tuple[Client, CredentialT | None, Any]:
     """Return the authenticated client, the credential and the result of the write.
 
-    The credential is None without a lookup or a match. Raise invalid_client (401) if the client
-    cannot be authenticated.
+    The credential is None if there is no lookup or no match. Raise invalid_client (401) if the
+    client cannot be authenticated.
     """
-    presented = parse_presented_client(request)
+    presented = parse_client_credentials(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
     if not presented.client_id:
         raise ClientAuthenticationError(was_basic=was_basic, sentence=CLIENT_ID_MISSING)
@@ -263,9 +264,12 @@ def _check_assertion(assertion: str, client: ClientRow, context: OAuthContext) -
 
 
 def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -> int | None:
-    """Return the id of the application that a request names, or None; do not authenticate it."""
+    """Return the ID of the application that a request names, without authenticating the request.
+
+    Return None if the request names no known application.
+    """
     try:
-        uid = parse_presented_client(request).client_id
+        uid = parse_client_credentials(request).client_id
     except (ClientAuthenticationError, InvalidRequestError):
         return None
     if not uid or "\x00" in uid:
@@ -274,26 +278,34 @@ def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -
     return found[0].id if found else None
 
 
-def _find_failure_reason(client: ClientRow, presented_client: PresentedClient) -> RejectionReason:
-    """Return the reason why a known client was not authenticated, which the client does not see."""
+def _find_failure_reason(
+    client: ClientRow, presented_client: PresentedClientCredentials
+) -> RejectionReason:
+    """Return the reason why a known client was not authenticated.
+
+    The reason is not shown to the client.
+    """
     if presented_client.secret is None:
         return MISSING_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION
 
 
 def _is_client_authenticated(
-    rows: Sequence[ClientRow], presented_client: PresentedClient, context: OAuthContext
+    rows: Sequence[ClientRow], presented_client: PresentedClientCredentials, context: OAuthContext
 ) -> bool:
-    """Return whether the client is authenticated; a secret that is sent must be valid."""
+    """Return whether the client is authenticated.
+
+    If the client sent a secret, the secret must be valid.
+    """
     if presented_client.secret is None:
         return not rows[0].confidential
     # All secrets are compared, so that the response time does not reveal which secret matched.
     keyring, secret = context.keyring, presented_client.secret
-    matching = [row for row in rows if keyring.matches_digests(secret, [row.secret_digest])]
+    matching = [row for row in rows if keyring.matches_any_digest(secret, [row.secret_digest])]
     if not matching:
         return False
     match = matching[0]
-    # A failure to store the last use must not fail the request.
+    # The request must not fail if the last use cannot be stored.
     with suppress(DBAPIError):
         if not is_recent_use(match.secret_last_used_at, context.now):
             client_secrets.record_secret_use(
@@ -308,7 +320,10 @@ def _is_client_authenticated(
 
 
 class ClientAuthenticationError(InvalidClientError):
-    """Error invalid_client, with a challenge after Basic authentication (section 5.2)."""
+    """The invalid_client error.
+
+    If the client used Basic authentication, the response contains a challenge (section 5.2).
+    """
 
     status_code = 401
 
@@ -325,7 +340,7 @@ class ClientAuthenticationError(InvalidClientError):
         self.reason = reason
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the response headers, with a challenge after Basic authentication."""
+        """Return the response headers, with a challenge if the client used Basic authentication."""
         headers = [("Content-Type", "application/json")]
         if self._was_basic:
             headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))

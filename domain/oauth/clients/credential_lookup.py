@@ -1,7 +1,8 @@
 """Looks up a client together with the presented credential in one statement.
 
-The credential may be revoked, used or issued to another client, so grants and endpoints must check
-it. The columns are the fields of `found_rows` in order: first the client, then the credential.
+The credential may have been revoked, used or issued to another client, so grants and endpoints must
+check it. The columns are the fields of `credential_rows` in order: first the client, then the
+credential.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +35,8 @@ from domain.accounts.users import ACTIVE
 from domain.core.database.failures import is_connection_lost, is_read_only
 from domain.core.database.statements import Row, build_columns
 from domain.core.keyring import CredentialType
-from domain.oauth.clients.found_rows import ClientRow, DeviceRow, GrantRow, TokenPairRow
-from domain.oauth.clients.secrets import is_secret_live
+from domain.oauth.clients.credential_rows import ClientRow, DeviceRow, GrantRow, TokenPairRow
+from domain.oauth.clients.secrets import build_live_secret_condition
 from domain.oauth.context import OAuthContext
 from models import (
     AccessToken,
@@ -51,7 +52,7 @@ CredentialT = TypeVar("CredentialT")
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialLookup(Generic[CredentialT]):
-    """A lookup of the credential in a parameter, together with its client.
+    """A lookup of the credential in a request parameter, together with its client.
 
     The statement has the parameters `client_id`, `now` and `presented_digest`. It returns a row for
     each valid secret of the client, always with the same credential. The credential columns are
@@ -71,7 +72,10 @@ _CLIENT_FIELD_COUNT = len(_CLIENT_FIELDS)
 _CLIENTS_WITH_SECRETS = outerjoin(
     Application,
     ApplicationSecret,
-    and_(ApplicationSecret.application_id == Application.id, is_secret_live(bindparam("now"))),
+    and_(
+        ApplicationSecret.application_id == Application.id,
+        build_live_secret_condition(bindparam("now")),
+    ),
 )
 _HAS_CLIENT_ID = Application.uid == bindparam("client_id")
 
@@ -85,7 +89,7 @@ class ClientWithCredential(NamedTuple, Generic[CredentialT]):
 
     #: The client with each of its valid secrets; empty if the client is unknown.
     clients: list[ClientRow]
-    #: The credential; None without a lookup or a match.
+    #: The credential; None if there is no lookup or no match.
     credential: CredentialT | None
     #: Result of the write in the same statement, or None if nothing was written.
     written: Any = None
@@ -136,15 +140,17 @@ def select_single_value(rows: CTE, column: str) -> Any:
     return select(rows.c[column]).scalar_subquery()
 
 
-def are_scopes_registered(scopes: ColumnElement[str], client: Any) -> ColumnElement[bool]:
-    """Return the condition that `Client.get_allowed_scope` removes none of these scopes."""
+def build_registered_scopes_condition(
+    scopes: ColumnElement[str], client: Any
+) -> ColumnElement[bool]:
+    """Return an SQL condition that is true if `Client.get_allowed_scope` keeps all scopes."""
     is_subset: ColumnElement[bool] = _split_words(scopes).contained_by(
         _split_words(client.scopes + _ALWAYS_ALLOWED_SUFFIX)
     )
     return is_subset
 
 
-#: SQL constants in the text of the statement, so that they are not sent as parameters.
+#: SQL constants that are written into the statement instead of being sent as parameters.
 _SPACE = literal_column("' '", Text)
 _ALWAYS_ALLOWED_SUFFIX = literal_column(f"' {' '.join(sorted(ALWAYS_ALLOWED_SCOPES))}'", Text)
 ACTIVE_STATE = literal_column(f"'{ACTIVE}'", Text)
@@ -161,7 +167,10 @@ def find_client_with_credential(
     context: OAuthContext,
     lookup_with_write: LookupWithWrite | None = None,
 ) -> ClientWithCredential[CredentialT]:
-    """Look up a client and the credential with this text in one statement."""
+    """Look up a client and the presented credential in one statement.
+
+    `text` is the presented credential, or None if the request contains no credential.
+    """
     values: dict[str, object] = {"client_id": client_id, "now": context.now}
     found: CredentialT | None = None
     rows: Sequence[Row] = ()

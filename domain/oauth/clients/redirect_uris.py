@@ -56,7 +56,7 @@ _MAX_PROBLEMS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RedirectDestination:
-    """A description of a redirect's destination."""
+    """The destination of a redirect as a phrase, and whether the redirect is insecure."""
 
     words: str
     is_insecure: bool
@@ -73,7 +73,7 @@ def check_redirect_uri(uri: str) -> None:
 
 
 def find_redirect_uri_problems(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
-    """Return a sentence for each URI that may not be registered, up to a limit."""
+    """Return an error message for each URI that cannot be registered, up to a limit."""
     sentences = (_describe_problem(uri, require_https=require_https) for uri in uris)
     return tuple(islice((each for each in sentences if each is not None), _MAX_PROBLEMS))
 
@@ -139,7 +139,7 @@ def is_insecure_redirect_uri(uri: str) -> bool:
 
 
 def _split_port(uri: str) -> tuple[str, str] | None:
-    """Return the parts of a loopback URI before and after the port; None for other URIs."""
+    """Return the parts of a loopback URI before and after the port, or None for other URIs."""
     found = _LOOPBACK.fullmatch(uri)
     if found is None or int(found["port"] or 0) > _MAX_PORT:
         return None
@@ -147,10 +147,10 @@ def _split_port(uri: str) -> tuple[str, str] | None:
 
 
 def is_redirect_uri_registered(requested: str, registered: list[str]) -> bool:
-    """Return whether a URI is registered: the same string, or the same loopback literal.
+    """Return whether a requested redirect URI is registered.
 
-    The port of 127.0.0.1 and [::1] may vary (RFC 8252 section 7.3). Everything else is compared
-    character by character (RFC 9700 section 2.1).
+    URIs are compared character by character (RFC 9700 section 2.1). Only the port of 127.0.0.1 and
+    [::1] may vary (RFC 8252 section 7.3).
     """
     if requested in registered:
         return True
@@ -162,13 +162,13 @@ def is_redirect_uri_registered(requested: str, registered: list[str]) -> bool:
 
 #: Query characters that need no encoding (RFC 3986 section 3.4) and are common in `state`.
 _UNENCODED_CHARACTERS = "/:,"
-#: Length in characters above which only characters that need encoding are encoded in a query. This
-#: prevents encoding from making a long `state` even longer.
+#: Query length in characters above which only characters that need encoding are encoded, so that
+#: encoding does not make a long `state` even longer.
 _LONG_QUERY_LENGTH = 4_000
 
 
-def add_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
-    """Return the URI with added parameters; the registered part is unchanged."""
+def add_query_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
+    """Add parameters to a URI without changing the registered part."""
     base, mark, query = uri.partition("?")
     added = urlencode(parameters)
     if len(added) > _LONG_QUERY_LENGTH:

@@ -1,4 +1,4 @@
-"""Client secrets. An application can have two, so that one can be replaced without downtime."""
+"""Client secrets. An application can have two secrets, which allows rotation without downtime."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.database.statements import RunStatement
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import CredentialType, Keyring
-from domain.oauth.clients.found_rows import ClientRow
+from domain.oauth.clients.credential_rows import ClientRow
 from models import Application, ApplicationSecret
 
 #: Minimum time between two stored uses of an application or secret, to limit the number of writes.
@@ -31,7 +31,7 @@ _IN_USE_PERIOD = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class SecretView:
-    """A valid secret without its value."""
+    """The metadata of a valid client secret."""
 
     id: int
     created_at: datetime
@@ -46,7 +46,7 @@ class SecretView:
 
 
 class SecretRotationStatus(StrEnum):
-    """The progress of an application in replacing its old secret."""
+    """The progress of replacing an application's old secret."""
 
     #: Status in which the new secret has not been used.
     NEW_IS_UNUSED = "new is unused"
@@ -59,7 +59,7 @@ class SecretRotationStatus(StrEnum):
 def get_secret_rotation_status(
     secrets: Sequence[SecretView], *, now: datetime
 ) -> SecretRotationStatus | None:
-    """Return the rotation status of an application; None if it has only one valid secret."""
+    """Return the rotation status of an application, or None if it has only one valid secret."""
     new = next((each for each in secrets if each.is_current), None)
     old = next((each for each in secrets if not each.is_current), None)
     if new is None or old is None:
@@ -70,8 +70,8 @@ def get_secret_rotation_status(
     return SecretRotationStatus.OLD_IS_IN_USE if is_in_use else SecretRotationStatus.OLD_IS_UNUSED
 
 
-def is_secret_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
-    """Return the SQL condition that a secret has not expired."""
+def build_live_secret_condition(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    """Return an SQL condition that is true for secrets that have not expired."""
     return or_(ApplicationSecret.expires_at.is_(None), ApplicationSecret.expires_at > now)
 
 
@@ -84,7 +84,7 @@ def list_secrets(application_id: int, *, session: Session, now: datetime) -> tup
             ApplicationSecret.last_used_at,
             ApplicationSecret.expires_at,
         )
-        .where(ApplicationSecret.application_id == application_id, is_secret_live(now))
+        .where(ApplicationSecret.application_id == application_id, build_live_secret_condition(now))
         .order_by(ApplicationSecret.id.desc())
     )
     return tuple(SecretView(**row) for row in rows.mappings())
@@ -98,10 +98,11 @@ def renew_secret(
     now: datetime,
     grace_period: GracePeriod = GracePeriod.NOW,
 ) -> str:
-    """Create a secret and return it; the previous secret stays valid for a grace period.
+    """Create a secret and return it.
 
-    Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
-    for each other. Raise NotFoundError if the application has been deleted.
+    The previous secret stays valid for a grace period. Any older secret is deleted immediately. The
+    application is locked, so concurrent renewals wait for each other. Raise NotFoundError if the
+    application has been deleted.
     """
     _lock_secrets(application_id, session=session)
     mine = ApplicationSecret.application_id == application_id
@@ -112,9 +113,11 @@ def renew_secret(
         .limit(1)
     )
     kept = (before,) if grace_period.length and before is not None else ()
-    session.execute(delete_rows(ApplicationSecret).where(mine, ApplicationSecret.id.not_in(kept)))
     session.execute(
-        update_rows(ApplicationSecret)
+        build_bulk_delete(ApplicationSecret).where(mine, ApplicationSecret.id.not_in(kept))
+    )
+    session.execute(
+        build_bulk_update(ApplicationSecret)
         .where(ApplicationSecret.id.in_(kept))
         .values(expires_at=now + grace_period.length)
     )
@@ -132,7 +135,7 @@ def revoke_secret(application_id: int, secret_id: int, *, session: Session) -> N
     """
     _lock_secrets(application_id, session=session)
     ended = session.scalar(
-        delete_rows(ApplicationSecret)
+        build_bulk_delete(ApplicationSecret)
         .where(
             ApplicationSecret.id == secret_id,
             ApplicationSecret.application_id == application_id,
@@ -160,8 +163,8 @@ def _lock_secrets(application_id: int, *, session: Session) -> None:
         raise NotFoundError("Application not found.")
 
 
-#: Statements that record a use. They update the application first, since renewals also lock it
-#: first: the same order prevents deadlocks.
+#: Statements that record a use. Like renewals, they lock the application first, which prevents
+#: deadlocks.
 _RECORD_USE = tuple(
     update(row)
     .where(

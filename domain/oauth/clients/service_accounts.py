@@ -1,8 +1,8 @@
 """Service accounts of confidential applications (RFC 6749 section 4.4).
 
-A service account is a member of groups and projects like a user, with roles that maintainers give
-it. The service account ends when the application is deleted or the owner disables it. The user
-account is kept, since events still refer to it.
+A service account is a member of groups and projects like a user, with roles assigned by
+maintainers. The service account is deactivated when the application is deleted or the owner
+disables the service account. The user account is kept, since events still refer to it.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.access.actor import UnitOfWork
-from domain.accounts.machines import create_machine_account
+from domain.accounts.machine_accounts import create_machine_account
 from domain.accounts.users import ACTIVE, SERVICE
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.database.statements import StatementConnection
-from domain.projects.people import Membership, find_memberships
+from domain.projects.user_profiles import Membership, find_memberships
 from models import AccessToken, Application, Member, User
 from models import ServiceAccount as Row
 
@@ -27,7 +27,7 @@ _OWNER = aliased(User)
 
 
 class ServiceAccountRow(NamedTuple):
-    """The service account of a client; the fields are the columns of `_SERVICE_ACCOUNT_QUERY`."""
+    """The service account of a client, as selected by `_SERVICE_ACCOUNT_QUERY`."""
 
     user_id: int
     #: True if the service account may receive tokens.
@@ -87,7 +87,7 @@ def find_service_account(
 def set_service_account(
     application: Application, *, is_wanted: bool, session: Session, now: datetime
 ) -> None:
-    """Create, rename or end the service account of an application.
+    """Create, rename or deactivate the service account of an application.
 
     The service account has the name of the application.
     """
@@ -104,33 +104,34 @@ def set_service_account(
     elif is_wanted:
         session.get_one(User, user_id).name = application.name
     elif user_id is not None:
-        end_service_accounts(Application.id == application.id, session=session)
+        deactivate_service_accounts(Application.id == application.id, session=session)
     session.flush()
     session.expire(application, ["service_account"])
 
 
-def end_service_accounts(applications: ColumnElement[bool], *, session: Session) -> None:
-    """End the service accounts of some applications.
+def deactivate_service_accounts(applications: ColumnElement[bool], *, session: Session) -> None:
+    """Deactivate the service accounts of all applications that meet a condition.
 
-    Their memberships are deleted and their user accounts are blocked, which also ends their tokens.
+    The memberships of the service accounts are deleted. Their user accounts are blocked, which also
+    makes their tokens invalid.
     """
     these = select(Row.user_id).join(Application, Application.id == Row.application_id)
     ids = list(session.scalars(these.where(applications)))
     for statement in (
-        delete_rows(Member).where(Member.user_id.in_(ids)),
-        update_rows(User).where(User.id.in_(ids)).values(state="blocked"),
-        delete_rows(Row).where(Row.user_id.in_(ids)),
+        build_bulk_delete(Member).where(Member.user_id.in_(ids)),
+        build_bulk_update(User).where(User.id.in_(ids)).values(state="blocked"),
+        build_bulk_delete(Row).where(Row.user_id.in_(ids)),
     ):
         session.execute(statement)
 
 
 def revoke_service_account_tokens(work: UnitOfWork, applications: ColumnElement[bool]) -> None:
-    """Revoke the tokens of some applications' service accounts."""
+    """Revoke the service account tokens of all applications that meet a condition."""
     theirs = exists().where(
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
     )
     work.session.execute(
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(theirs, AccessToken.revoked_at.is_(None))
         .values(revoked_at=work.now)
     )

@@ -1,4 +1,4 @@
-"""Settings and views of applications."""
+"""Request bodies and API resources for applications."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from domain.core.types.base import (
     Option,
     Resource,
     Time,
-    join_option_words,
+    join_option_values,
     remove_duplicates,
     split_words,
 )
@@ -26,13 +26,13 @@ from domain.oauth.clients.redirect_uris import is_insecure_redirect_uri
 
 
 def _split_uris(value: Any) -> Any:
-    """Return the URIs in a value; text is split at spaces and line breaks."""
+    """Split a string of URIs at spaces and line breaks, and return other values unchanged."""
     return value.split() if isinstance(value, str) else value
 
 
 def _split_scopes(value: Any) -> Any:
     # Commas do not separate scopes: the protocol only uses spaces.
-    return value.split() if isinstance(value, str) else split_words(join_option_words(value))
+    return value.split() if isinstance(value, str) else split_words(join_option_values(value))
 
 
 def _format_jwks(value: Any) -> Any:
@@ -69,7 +69,7 @@ class ApplicationDetails(Body):
         default=False,
         description="True to issue refresh tokens for the device and password grants as well.",
     )
-    #: Requirement that access tokens are bound to a key of the client (RFC 9449).
+    #: True if access tokens must be bound to a key of the client (RFC 9449).
     require_dpop: bool = Field(
         default=False, description="True if access tokens must be bound to a key (DPoP)."
     )
@@ -113,8 +113,8 @@ class ApplicationDetails(Body):
         Option("--allow-group", null="--allow-everybody"),
         Field(description="Groups whose members can use the application. Empty for all users."),
     ] = None
-    #: Trust in the application. Only administrators can set this field and the following fields.
-    #: None keeps the setting.
+    #: True if the application is trusted. Only administrators can set this field and the fields
+    #: below. None keeps the setting.
     trusted: Annotated[
         bool | None,
         Option("--trusted/--not-trusted"),
@@ -127,12 +127,12 @@ class ApplicationDetails(Body):
         Option("--instance-wide/--no-instance-wide"),
         Field(description="True if the application belongs to the instance instead of a user."),
     ] = False
-    #: Grant types that need permission, and that this application may use.
+    #: Grant types that require permission and that the application may use.
     allowed_grants: _Words | None = None
 
 
 class ApplicationView(Resource):
-    """An application."""
+    """A registered application with its settings."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -171,8 +171,8 @@ class ApplicationView(Resource):
         return value and bool(others.data.get("instance_wide"))
 
     @property
-    def registered_itself(self) -> bool:
-        """True if the name and URLs come from the client itself (RFC 7591)."""
+    def is_self_registered(self) -> bool:
+        """True if the client registered itself and supplied its name and URLs (RFC 7591)."""
         return self.client_metadata is not None
 
     @property
@@ -181,16 +181,19 @@ class ApplicationView(Resource):
         return tuple(uri for uri in self.redirect_uris if is_insecure_redirect_uri(uri))
 
     def is_owned_by(self, user_id: int) -> bool:
-        """Return whether a user owns the application; instance-wide applications have no owner."""
+        """Return whether a user owns the application.
+
+        Instance-wide applications have no owner.
+        """
         return self.owner_id == user_id and not self.instance_wide
 
 
-class ApplicationPage(ApplicationView):
+class ApplicationOverview(ApplicationView):
     """An application with its owner and the number of its users."""
 
     owner_username: str
     owner_name: str
-    #: Number of users who authorized the application and did not revoke the access. This number and
-    #: `token_count` are exact up to COUNT_LIMIT; a larger number is a lower bound.
+    #: Number of users who have authorized the application and have not revoked its access. This
+    #: number and `token_count` are exact up to COUNT_LIMIT; a larger number is a lower bound.
     people_count: int
     token_count: int

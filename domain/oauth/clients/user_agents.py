@@ -42,7 +42,10 @@ _NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
 
 
 def describe_device(user_agent: str | None) -> str:
-    """Return a description such as `Chrome on Windows`; the header is not verified."""
+    """Return a description such as `Chrome on Windows`.
+
+    The User-Agent header is not verified.
+    """
     text = user_agent or ""
     program, system = _find_first_match(_PROGRAMS, text), _find_first_match(_SYSTEMS, text)
     if program and system:

@@ -1,1 +1,1 @@
-"""Consent: approved scopes, authorized applications, pushed authorization requests."""
+"""User consent: approved scopes, authorized applications and pushed authorization requests."""

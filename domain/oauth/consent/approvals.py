@@ -1,4 +1,4 @@
-"""Compares the requested scopes with the scopes that the user approved before."""
+"""Compares the requested scopes with the scopes that the user has already approved."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,13 +7,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.scopes import sort_scopes
-from domain.core.database.rows import insert_into, update_rows
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.oauth.clients.applications import is_trusted
 from models import Application, Consent
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approval:
+class Approver:
     """The signed-in user who approves or denies a request, with details of the last sign-in."""
 
     user_id: int
@@ -39,7 +39,7 @@ class ConsentPrompt:
 def build_consent_prompt(
     application: Application, scopes: str, *, user_id: int, session: Session
 ) -> ConsentPrompt:
-    """Return the prompt for the requested scopes, compared with the scopes approved before.
+    """Return the prompt for the requested scopes, compared with the previously approved scopes.
 
     A repeated prompt is skipped only for confidential applications: any program can impersonate a
     public application (RFC 8252 section 8.6). Trusted applications never need a prompt.
@@ -66,7 +66,7 @@ def store_consent(
     """
     if not application.confidential:
         return
-    insert = insert_into(Consent, session=session).values(
+    insert = build_session_insert(Consent, session=session).values(
         user_id=user_id,
         application_id=application.id,
         scopes=scopes,
@@ -80,4 +80,4 @@ def store_consent(
         ).returning(Consent.id, Consent.scopes)
     ).one()
     union = " ".join(sort_scopes({*known.scopes.split(), *scopes.split()}))
-    session.execute(update_rows(Consent).where(Consent.id == known.id).values(scopes=union))
+    session.execute(build_bulk_update(Consent).where(Consent.id == known.id).values(scopes=union))

@@ -12,12 +12,12 @@ from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.access.scopes import sort_scopes
 from domain.audit.events import EventKind
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import NotFoundError
+from domain.oauth.clients.application_lists import list_live_token_conditions
 from domain.oauth.clients.applications import is_trusted
-from domain.oauth.clients.directory import list_live_token_conditions
 from domain.oauth.clients.user_agents import describe_device
-from domain.oauth.personal_tokens.made_by_applications import revoke_created_tokens
+from domain.oauth.personal_tokens.application_created_tokens import revoke_created_tokens
 from models import AccessToken, Application, Authorization, Consent, User
 
 
@@ -34,12 +34,12 @@ class AccessSource:
 class AuthorizedApplication:
     """An authorized application, or all password grant tokens without an application."""
 
-    #: Id of the application; None for password grants without an application.
+    #: ID of the application; None for password grants without an application.
     application_id: int | None
     name: str
     owner_name: str
     is_instance_wide: bool
-    registered_itself: bool
+    is_self_registered: bool
     trusted: bool
     #: Scopes of the tokens and of the stored consent.
     scopes: tuple[str, ...]
@@ -80,7 +80,7 @@ def list_authorized_applications(
                 name=row.name if row else "",
                 owner_name=owner_name,
                 is_instance_wide=bool(row and row.is_instance_wide),
-                registered_itself=bool(row and row.client_metadata is not None),
+                is_self_registered=bool(row and row.client_metadata is not None),
                 trusted=bool(row and is_trusted(row)),
                 scopes=sort_scopes(each.scopes),
                 first_authorized_at=min(each.since, first.get(application_id, each.since)),
@@ -118,7 +118,7 @@ def _find_access(
 def _find_applications(
     ids: Iterable[int | None], *, session: Session
 ) -> dict[int | None, tuple[Application, str]]:
-    """Return applications with the names of their owners, by id."""
+    """Return applications with the names of their owners, by ID."""
     rows = session.execute(
         select(Application, User.name)
         .join(User, User.id == Application.owner_id)
@@ -130,7 +130,11 @@ def _find_applications(
 def _find_granted_scopes(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, set[str]]:
-    """Return the granted scopes; an access token may have fewer scopes than its refresh token."""
+    """Return the scopes that were granted to each application.
+
+    An access token may have fewer scopes than its refresh token, so the scopes of both are
+    included.
+    """
     granted = case((AccessToken.refresh_digest.is_not(None), Authorization.scopes), else_="")
     rows = session.execute(
         select(AccessToken.application_id, AccessToken.scopes, granted)
@@ -200,11 +204,11 @@ def revoke_application_access(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
     # The grant is updated next, since redeeming and refreshing lock it to issue tokens. Its session
-    # id is cleared, so that the application can no longer sign the user out without confirmation.
+    # ID is cleared, so that the application can no longer sign the user out without confirmation.
     ended: dict[object, dict[str, None]] = {Authorization: {"sid": None}}
     for table in (Authorization, AccessToken):
         session.execute(
-            update_rows(table)
+            build_bulk_update(table)
             .where(
                 table.application_id == application_id,
                 table.user_id == user_id,
@@ -220,13 +224,16 @@ def revoke_application_access(
 
 
 def revoke_all_applications(user_id: int, *, session: Session, now: datetime) -> int:
-    """Revoke the access of all applications to a user's account, and return their number."""
+    """Revoke the access of all applications to a user's account.
+
+    Return the number of applications.
+    """
     granted = [
         select(table.application_id).where(table.user_id == user_id, table.revoked_at.is_(None))
         for table in (Authorization, AccessToken)
     ]
     consented = select(Consent.application_id).where(Consent.user_id == user_id)
-    # The ids are sorted, so that concurrent calls do not deadlock.
+    # The IDs are sorted, so that concurrent calls do not deadlock.
     ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
     for application_id in ids:
         revoke_application_access(application_id, user_id, session=session, now=now)
@@ -235,9 +242,9 @@ def revoke_all_applications(user_id: int, *, session: Session, now: datetime) ->
 
 
 def revoke_tokens_without_application(user_id: int, *, session: Session, now: datetime) -> None:
-    """Revoke all tokens issued for the user's password without an application."""
+    """Revoke the user's password grant tokens that do not belong to an application."""
     session.execute(
-        update_rows(AccessToken)
+        build_bulk_update(AccessToken)
         .where(
             AccessToken.application_id.is_(None),
             AccessToken.user_id == user_id,
@@ -249,7 +256,7 @@ def revoke_tokens_without_application(user_id: int, *, session: Session, now: da
 
 @action("authorized_applications.revoke")
 def revoke_own_application(work: UnitOfWork, application_id: int) -> str:
-    """Revoke all access of an application to your account.
+    """Revoke an application's access to your account.
 
     Return the name of the application.
     """
@@ -261,7 +268,7 @@ def revoke_own_application(work: UnitOfWork, application_id: int) -> str:
 
 @action("authorized_applications.revoke")
 def revoke_own_password_tokens(work: UnitOfWork) -> None:
-    """Revoke all tokens that were issued for your password without an application."""
+    """Revoke your password grant tokens that do not belong to an application."""
     own_id = work.actor.id or 0
     revoke_tokens_without_application(own_id, session=work.session, now=work.now)
     work.record_audit_event(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)

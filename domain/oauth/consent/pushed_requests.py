@@ -12,13 +12,13 @@ from typing import NamedTuple
 from authlib.oauth2.rfc6749 import Endpoint, InvalidRequestError, OAuth2Error
 from sqlalchemy import select
 
-from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext
-from domain.oauth.presented_tokens.dpop import InvalidProofError
-from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, PushedReference
+from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, PushedRequestReference
+from domain.oauth.token_authentication.dpop import InvalidProofError
 from models import Application, PushedRequest
 
 #: Prefix of a request_uri, before the credential (RFC 9126 section 2.2).
@@ -28,7 +28,7 @@ _OPENED_LIFETIME = timedelta(hours=1)
 
 
 class InvalidRequestUriError(InvalidRequestError):
-    """Error invalid_request_uri (RFC 9101 section 7), which never redirects the browser."""
+    """The invalid_request_uri error (RFC 9101 section 7), which never redirects the browser."""
 
     error = "invalid_request_uri"
     description = (
@@ -38,7 +38,10 @@ class InvalidRequestUriError(InvalidRequestError):
 
 
 def store_pushed_request(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
-    """Store the checked parameters of a pushed request, and return the request_uri (2.2)."""
+    """Store the checked parameters of a pushed request, and return its request_uri.
+
+    See section 2.2.
+    """
     credential = context.keyring.issue_credential(CredentialType.PUSHED_REQUEST)
     parameters = request.payload.data
     context.session.add(
@@ -70,7 +73,7 @@ def is_pushed_request(request: ProtocolRequest) -> bool:
     return any(uri.startswith(REQUEST_URI_PREFIX) for uri in uris)
 
 
-def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
+def resolve_pushed_request(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
     """Return the pushed request that a request refers to (section 4).
 
     Other parameters from the browser are ignored (RFC 9101 section 5). A request without a pushed
@@ -84,7 +87,7 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
     # The stored parameters do not contain the request_uri, which the consent form must contain.
     uri = request.require_parameter("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
-    opened.pushed = PushedReference(id=row.id)
+    opened.pushed = PushedRequestReference(id=row.id)
     opened.pushed_at = row.created_at
     opened.first_asked, opened.decision = request.first_asked, request.decision
     return opened
@@ -93,7 +96,10 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
 def read_authorization_parameters(
     request: ProtocolRequest, context: OAuthContext
 ) -> dict[str, str]:
-    """Return the parameters of an authorization request; empty if a pushed request has expired."""
+    """Return the parameters of an authorization request.
+
+    The result is empty if the request refers to a pushed request that is invalid or has expired.
+    """
     if not is_pushed_request(request):
         return request.payload.data
     try:
@@ -133,21 +139,21 @@ def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedR
 
 def _extend_lifetime(row_id: int, until: datetime, context: OAuthContext) -> None:
     context.session.execute(
-        update_rows(PushedRequest)
+        build_bulk_update(PushedRequest)
         .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)
         .values(expires_at=until)
     )
 
 
 def consume_pushed_request(request: ProtocolRequest, context: OAuthContext) -> None:
-    """Delete a pushed request after a decision; only one concurrent decision succeeds.
+    """Delete a pushed request after a decision, so that only one concurrent decision succeeds.
 
     Raise InvalidRequestUriError if the request no longer exists (section 4).
     """
     if request.pushed is None:
         return
     used = context.session.scalar(
-        delete_rows(PushedRequest)
+        build_bulk_delete(PushedRequest)
         .where(PushedRequest.id == request.pushed.id, PushedRequest.expires_at > context.now)
         .returning(PushedRequest.id)
     )
@@ -156,7 +162,7 @@ def consume_pushed_request(request: ProtocolRequest, context: OAuthContext) -> N
 
 
 class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoint):
-    """The endpoint POST /oauth/par."""
+    """The POST /oauth/par endpoint, which stores pushed authorization requests."""
 
     PROOF_PATH = "/oauth/par"
     STATUS = 201
@@ -179,7 +185,10 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
     def execute_request(
         self, client_request: ClientRequest[None], checked_input: ProtocolRequest
     ) -> Mapping[str, object]:
-        """Store the request, and return the response; `expires_in` is in seconds (section 2.2)."""
+        """Store the request, and return the response (section 2.2).
+
+        `expires_in` is in seconds.
+        """
         request_uri = store_pushed_request(
             checked_input, client_request.get_client(), self.server.context
         )

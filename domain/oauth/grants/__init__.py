@@ -1,1 +1,1 @@
-"""OAuth grants, one module each."""
+"""OAuth grants, with one module for each grant."""

@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, bindparam
 from domain.access.scopes import filter_grantable_scopes
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.keyring import CredentialType
 from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
@@ -30,18 +30,17 @@ from domain.oauth.clients.credential_lookup import (
     ACTIVE_STATE,
     AUTHORIZATION_CODE_LOOKUP,
     LookupWithWrite,
-    are_scopes_registered,
+    build_registered_scopes_condition,
 )
-from domain.oauth.clients.found_rows import GrantRow
-from domain.oauth.clients.redirect_uris import add_parameters, is_redirect_uri_registered
+from domain.oauth.clients.credential_rows import GrantRow
+from domain.oauth.clients.redirect_uris import add_query_parameters, is_redirect_uri_registered
 from domain.oauth.clients.types import ApplicationView
-from domain.oauth.consent.approvals import Approval
+from domain.oauth.consent.approvals import Approver
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.openid.backchannel_logout import compute_session_id, store_backchannel_session
 from domain.oauth.pkce import check_challenge, check_verifier
-from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     INVALID_PROOF,
     REDIRECT_URI_MISMATCH,
     UNREGISTERED_REDIRECT_URI,
@@ -50,10 +49,11 @@ from domain.oauth.reasons import (
     RejectionReason,
 )
 from domain.oauth.requested_scopes import parse_allowed_scopes
+from domain.oauth.token_authentication.dpop import check_thumbprint
 from domain.oauth.tokens import (
     CODE_REDEMPTION,
     RedemptionLookup,
-    build_consume_code,
+    build_consume_code_update,
     build_grant,
     build_token_response,
     generate_token_pair,
@@ -72,8 +72,8 @@ _USED_CODE_REASON = RejectionReason(
         "an attack. Common causes: a reloaded callback page, or a retry after a timeout."
     ),
 )
-#: One error for unknown codes, codes of other clients and codes of inactive users. The thief of a
-#: code must not be able to distinguish these cases.
+#: One error for unknown codes, codes of other clients and codes of inactive users. An attacker with
+#: a stolen code must not be able to distinguish these cases.
 UNKNOWN_CODE = Rejection(
     sentence="The authorization code is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -110,7 +110,7 @@ WRONG_CODE_KEY = Rejection(
 )
 DENIED_BY_USER = "The resource owner denied the request."
 #: Maximum length in characters of the URL that returns a code to an application. Few web servers
-#: accept longer request lines, and many accept only half of this.
+#: accept longer request lines, and many accept only half this length.
 MAX_RESPONSE_URL_LENGTH = 16_000
 _CODE_LENGTH = 64
 #: Pattern for a number of seconds. Leading zeros are rejected, so that zero is always `0`.
@@ -121,7 +121,7 @@ SUPPORTED_PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 def build_issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
     """Return the `iss` parameter (RFC 9207 section 2), unless the application omits it.
 
-    Clients written for GitLab may not accept this parameter.
+    Clients written for GitLab might not accept this parameter.
     """
     return [] if application.omit_iss else [("iss", policy.issuer)]
 
@@ -139,7 +139,7 @@ class UnknownRedirectUriError(InvalidRequestError):
         self.application = application
 
 
-class CodeExchange(ClientParameters):
+class CodeParameters(ClientParameters):
     """Request parameters of the authorization code grant (RFC 6749 section 4.1.3)."""
 
     grant_type: Literal["authorization_code"]
@@ -159,13 +159,13 @@ def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]
         found.grant_code_challenge.is_not_distinct_from(bindparam("code_challenge")),
         found.grant_key_thumbprint.is_(None),
         found.user_state == ACTIVE_STATE,
-        are_scopes_registered(found.grant_scopes, found),
+        build_registered_scopes_condition(found.grant_scopes, found),
     )
 
 
 CODE_REDEMPTION_LOOKUP = RedemptionLookup(
     AUTHORIZATION_CODE_LOOKUP,
-    lambda value: build_consume_code(value("grant_id")),
+    lambda value: build_consume_code_update(value("grant_id")),
     _list_code_acceptance_conditions,
     authorization_id="grant_id",
     application_id="grant_application_id",
@@ -178,7 +178,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     """The authorization code grant, which issues codes and redeems them for tokens."""
 
     CREDENTIAL = "code"
-    REQUEST = CodeExchange
+    REQUEST = CodeParameters
     REASONS = tuple(
         each.reason for each in (UNKNOWN_CODE, EXPIRED_CODE, USED_CODE, *pkce.PKCE_REJECTIONS)
     )
@@ -217,7 +217,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         return redirect_uri
 
     def check_client_and_redirect_uri(self) -> str:
-        """Return the checked redirect URI.
+        """Check the client and the redirect URI, and return the redirect URI.
 
         Errors raised here are shown on a page and not redirected.
         """
@@ -233,7 +233,10 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         if not is_redirect_uri_registered(redirect_uri, application.redirect_uris):
             raise UnknownRedirectUriError(redirect_uri, build_application_view(application))
         self.request.client = Client(application)
-        if len(self.build_location(redirect_uri, "x" * _CODE_LENGTH)) > MAX_RESPONSE_URL_LENGTH:
+        if (
+            len(self.build_code_redirect_url(redirect_uri, "x" * _CODE_LENGTH))
+            > MAX_RESPONSE_URL_LENGTH
+        ):
             raise InvalidRequestError(
                 "The state is too long: the URL that returns it to the application can have at "
                 f"most {MAX_RESPONSE_URL_LENGTH:,} characters. Use a short random state, and "
@@ -294,9 +297,9 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             )
 
     def create_authorization_response(
-        self, redirect_uri: str, grant_user: Approval | None
+        self, redirect_uri: str, grant_user: Approver | None
     ) -> tuple[int, str, list[tuple[str, str]]]:
-        """Store a code for the approved request, and redirect back with it.
+        """Store a code for the approved request, and redirect the browser to the client with it.
 
         `grant_user` is the approval of the signed-in user, or None if the user denied the request
         (section 4.1.2).
@@ -304,10 +307,10 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         if grant_user is None:
             raise AccessDeniedError(DENIED_BY_USER, redirect_uri=redirect_uri)
         code = self._store_code(redirect_uri, grant_user)
-        return 302, "", [("Location", self.build_location(redirect_uri, code))]
+        return 302, "", [("Location", self.build_code_redirect_url(redirect_uri, code))]
 
-    def build_location(self, redirect_uri: str, code: str) -> str:
-        """Return the URL that returns a code to the application (section 4.1.2)."""
+    def build_code_redirect_url(self, redirect_uri: str, code: str) -> str:
+        """Return the redirect URL that delivers a code to the application (section 4.1.2)."""
         parameters = [("code", code)]
         state = self.request.get_parameter("state")
         if state is not None:
@@ -315,7 +318,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         parameters += build_issuer_parameter(
             self.request.client.application, self.server.context.policy
         )
-        return add_parameters(redirect_uri, parameters)
+        return add_query_parameters(redirect_uri, parameters)
 
     def derive_codes(self, number: str) -> tuple[str, ...]:
         """Return the codes for the consent form with this number, one for each secret key.
@@ -328,7 +331,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             f"consent form {number}", CredentialType.AUTHORIZATION_CODE
         )
 
-    def _store_code(self, redirect_uri: str, approval: Approval) -> str:
+    def _store_code(self, redirect_uri: str, approval: Approver) -> str:
         context = self.server.context
         application: Application = self.request.client.application
         number = self.request.decision
@@ -372,7 +375,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
 
     LOOKUP = AUTHORIZATION_CODE_LOOKUP
 
-    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+    def get_lookup_with_write(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also redeems the code, if the parameters permit it."""
         redirect_uri, verifier = (
             request.get_parameter("redirect_uri"),
@@ -384,12 +387,12 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         if not is_text or challenge is None is not verifier:
             return None
         values = {"redirect_uri": redirect_uri, "code_challenge": challenge}
-        return CODE_REDEMPTION_LOOKUP.from_pair(
+        return CODE_REDEMPTION_LOOKUP.build_pair_lookup(
             generate_token_pair(), self.server.context, **values
         )
 
     def validate_request(self, client_request: ClientRequest[GrantRow]) -> GrantRow:
-        """Check the code, redirect URI, verifier, key and user in this order; return the grant."""
+        """Check the code, redirect URI, verifier, key and user in order, and return the grant."""
         found = client_request.get_credential(UNKNOWN_CODE)
         self._check_code_owner_and_use(found, client_request.get_client())
         if client_request.request.require_parameter("redirect_uri") != found.grant_redirect_uri:
@@ -413,7 +416,8 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             self._record_code_theft(EventKind.CODE_INVALIDATED, grant, client)
             raise RejectedGrantError(UNKNOWN_CODE)
         if grant.grant_code_used_at is not None:
-            # The code was redeemed twice, so one of the clients is a thief (section 4.1.2).
+            # The code was redeemed twice, so one of the clients must have stolen it (section
+            # 4.1.2).
             had_tokens = revoke_authorization(
                 grant.grant_id, session=context.session, now=context.now
             )
@@ -424,7 +428,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             raise RejectedGrantError(EXPIRED_CODE)
 
     def _record_code_theft(self, kind: EventKind, grant: GrantRow, client: Client) -> None:
-        """Record a possible theft of the code for its user.
+        """Record an audit event for the user about a possible theft of the code.
 
         Ordinary redemptions are not recorded: there are too many, and the consent is recorded
         already.
@@ -439,7 +443,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def _mark_code_used(self, authorization_id: int) -> None:
         """Mark a code as used without issuing tokens."""
         self.server.context.session.execute(
-            update_rows(Authorization)
+            build_bulk_update(Authorization)
             .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
             .values(code_used_at=self.server.context.now)
         )
@@ -447,7 +451,10 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def execute_request(
         self, client_request: ClientRequest[GrantRow], checked_input: GrantRow
     ) -> Mapping[str, object]:
-        """Consume the code and store the token pair; only one concurrent request succeeds."""
+        """Consume the code and store the token pair.
+
+        Only one of several concurrent requests succeeds.
+        """
         grant = build_grant(
             checked_input,
             client_request.get_client(),

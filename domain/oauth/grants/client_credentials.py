@@ -1,7 +1,7 @@
 """The client credentials grant (RFC 6749 section 4.4), which issues tokens to applications.
 
-The token acts for the service account of the application, which has the roles that maintainers of
-groups and projects gave it. There is no refresh token (section 4.4.3) and no ID token: the
+The token acts for the service account of the application. Maintainers of groups and projects assign
+roles to the service account. There is no refresh token (section 4.4.3) and no ID token: the
 application requests a new access token instead.
 """
 
@@ -16,7 +16,12 @@ from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenG
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.service_accounts import find_service_account_row
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import RejectedClientError, RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.rejection_reasons import (
+    RejectedClientError,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
+)
 from domain.oauth.requested_scopes import check_scopes_allowed, parse_allowed_scopes
 from domain.oauth.tokens import Grant, issue_token_pair
 
@@ -71,7 +76,7 @@ class ClientCredentials(ClientParameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceAccountToken:
+class CheckedClientCredentialsRequest:
     """The service account of a client, and the scopes of its token."""
 
     user_id: int
@@ -79,7 +84,9 @@ class ServiceAccountToken:
     scopes: str
 
 
-class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.ClientCredentialsGrant):
+class ClientCredentialsGrant(
+    TokenGrant[None, CheckedClientCredentialsRequest], grants.ClientCredentialsGrant
+):
     """The client credentials grant, for the service accounts of confidential applications."""
 
     CREDENTIAL = "service account"
@@ -92,7 +99,9 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_APPLICATION)
 
-    def validate_request(self, client_request: ClientRequest[None]) -> ServiceAccountToken:
+    def validate_request(
+        self, client_request: ClientRequest[None]
+    ) -> CheckedClientCredentialsRequest:
         """Return the service account and the checked scope."""
         client = client_request.get_client()
         found = find_service_account_row(
@@ -102,13 +111,13 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
             raise RejectedClientError(NO_SERVICE_ACCOUNT)
         if not found.is_usable:
             raise RejectedGrantError(LOCKED_SERVICE_ACCOUNT)
-        return ServiceAccountToken(
+        return CheckedClientCredentialsRequest(
             user_id=found.user_id,
             scopes=_check_scopes(client_request.request.get_parameter("scope"), client),
         )
 
     def execute_request(
-        self, client_request: ClientRequest[None], checked_input: ServiceAccountToken
+        self, client_request: ClientRequest[None], checked_input: CheckedClientCredentialsRequest
     ) -> Mapping[str, object]:
         """Store an access token and return the token response (section 4.4.3)."""
         application = client_request.get_client().application
@@ -125,7 +134,10 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
 
 
 def _check_scopes(text: str | None, client: Client) -> str:
-    """Return the requested scopes, or all of the client's service account scopes (section 3.3)."""
+    """Return the requested scopes (section 3.3).
+
+    The default is all scopes of the client that a service account can have.
+    """
     if text is None:
         text = " ".join(
             sort_scopes(set(client.application.scopes.split()) & SERVICE_ACCOUNT_SCOPES)

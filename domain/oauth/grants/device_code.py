@@ -1,4 +1,4 @@
-"""The device authorization grant (RFC 8628): device requests (3.1) and polls (3.4, 3.5)."""
+"""The device authorization grant: device requests and polls (RFC 8628 sections 3.1, 3.4, 3.5)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -25,25 +25,30 @@ from sqlalchemy import (
 
 from domain.accounts.users import ACTIVE
 from domain.core.clock import MAX_HOST_CLOCK_DIFFERENCE
-from domain.core.database.rows import asynchronous_commit
+from domain.core.database.bulk_statements import asynchronous_commit
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
     CLIENT_QUERY,
     DEVICE_CODE_LOOKUP,
     LookupWithWrite,
-    are_scopes_registered,
     build_lookup_with_write,
+    build_registered_scopes_condition,
     select_single_value,
 )
-from domain.oauth.clients.found_rows import DeviceRow, GrantRow
+from domain.oauth.clients.credential_rows import DeviceRow, GrantRow
 from domain.oauth.device_authorizations import (
     build_device_request,
-    build_store_statement,
+    build_device_request_insert,
     create_device_request,
 )
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import DENIED_BY_OWNER, RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.rejection_reasons import (
+    DENIED_BY_OWNER,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
+)
 from domain.oauth.requested_scopes import parse_allowed_scopes, parse_known_scopes
 from domain.oauth.tokens import (
     DEVICE_CODE_REDEMPTION,
@@ -124,7 +129,7 @@ _RECORD_POLL_STATEMENT = _build_poll_statement(bindparam("device_id"), bindparam
 
 
 def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the SQL conditions under which `validate_request` records a poll."""
+    """Return the SQL conditions for recording a poll of a pending request."""
     return (
         found.device_application_id == found.id,
         found.device_redeemed_at.is_(None),
@@ -135,7 +140,7 @@ def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     )
 
 
-def _build_found_poll(met: CTE) -> CTE:
+def _build_poll_write(met: CTE) -> CTE:
     latest = bindparam("latest", type_=DeviceAuthorization.last_polled_at.type)
     interval = DeviceAuthorization.interval * _ONE_SECOND
     return _build_poll_statement(select_single_value(met, "device_id"), latest - interval).cte(
@@ -144,18 +149,18 @@ def _build_found_poll(met: CTE) -> CTE:
 
 
 POLL_LOOKUP = build_lookup_with_write(
-    DEVICE_CODE_LOOKUP.statement, _list_pending_conditions, _build_found_poll
+    DEVICE_CODE_LOOKUP.statement, _list_pending_conditions, _build_poll_write
 )
 DEVICE_REQUEST_LOOKUP = build_lookup_with_write(
     CLIENT_QUERY,
-    lambda client: (are_scopes_registered(bindparam("scopes", type_=Text), client),),
-    lambda met: build_store_statement("postgresql", met.c.id).cte("stored"),
+    lambda client: (build_registered_scopes_condition(bindparam("scopes", type_=Text), client),),
+    lambda met: build_device_request_insert("postgresql", met.c.id).cte("stored"),
 )
 #: The default scope of a device request (RFC 6749 section 3.3).
 DEFAULT_DEVICE_SCOPE = "read_user"
 
 
-class DeviceExchange(ClientParameters):
+class DevicePollParameters(ClientParameters):
     """Request parameters of a poll (RFC 8628 section 3.4)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:device_code"]
@@ -163,7 +168,7 @@ class DeviceExchange(ClientParameters):
 
 
 class ExpiredDeviceCodeError(ExpiredTokenError):
-    """Error for a code on which the user did not decide in time (RFC 8628 section 3.5)."""
+    """Error for a code that the user neither approved nor denied in time (RFC 8628 section 3.5)."""
 
     description = "The device code has expired. Request a new code."
     reason = _EXPIRED_CODE_REASON
@@ -193,13 +198,13 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
     """The device code grant, which issues tokens when a user has approved the device."""
 
     CREDENTIAL = "device code"
-    REQUEST = DeviceExchange
+    REQUEST = DevicePollParameters
     REASONS = (UNKNOWN_CODE.reason, _USED_CODE_REASON, _EXPIRED_CODE_REASON)
     IS_REGISTRABLE = True
     SWITCH = attrgetter("devices.is_offered")
     LOOKUP = DEVICE_CODE_LOOKUP
 
-    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+    def get_lookup_with_write(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also records the poll of a pending request."""
         del request
         values = {"latest": self.server.context.now + _EARLY_TOLERANCE}
@@ -209,7 +214,8 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         """Check the code and the state of the request, and return the approved request.
 
         A code that another client presents is rejected but stays valid, like a refresh token.
-        Unlike an authorization code, it never appears in a browser's address bar, where codes leak.
+        Unlike an authorization code, a device code never appears in a browser's address bar, where
+        it could leak.
         """
         found = client_request.get_credential(UNKNOWN_CODE)
         if found.device_application_id != client_request.get_client().application.id:
@@ -225,8 +231,8 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         """Check that a request is approved, and raise the error for its state otherwise.
 
         `interval` is the result of a poll that is already recorded. Approved codes stay valid a
-        little longer than other codes. If the user approves in the last second, the next poll comes
-        one interval later and must still find the approval.
+        little longer than other codes. If the user approves in the last second, the next poll
+        arrives one interval later and must still find the approval.
         """
         if device.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
@@ -265,16 +271,20 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         return interval
 
     def _compute_interval_start(self, device: DeviceRow) -> datetime:
-        """Return the time after which a previous poll makes this poll too early."""
+        """Return the start of the polling interval.
+
+        A poll is too early if the previous poll was recorded after this time.
+        """
         interval = timedelta(seconds=device.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 
     def execute_request(
         self, client_request: ClientRequest[DeviceRow], checked_input: ApprovedDevice
     ) -> Mapping[str, object]:
-        """Consume the approval and store the token pair; only one concurrent poll succeeds.
+        """Consume the approval and store the token pair.
 
-        All polls fail if the user has revoked the approval.
+        Only one of several concurrent polls succeeds. All polls fail if the user has revoked the
+        approval.
         """
         context, client = self.server.context, client_request.get_client()
         device_id = checked_input.device.device_id
@@ -301,14 +311,14 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
 
 
 class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
-    """The endpoint POST /oauth/authorize_device, which issues a device code and a user code."""
+    """The POST /oauth/authorize_device endpoint, which issues a device code and a user code."""
 
     def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject clients that are not registered for the device grant (RFC 7591 section 2)."""
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
 
-    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+    def get_lookup_with_write(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also stores the device request."""
         try:
             scopes = parse_known_scopes(request.get_parameter("scope") or DEFAULT_DEVICE_SCOPE)

@@ -27,7 +27,7 @@ from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client, has_no_client_credentials
 from domain.oauth.openid.id_tokens import GrantAuthentication
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     NOT_IN_ALLOWED_GROUPS,
     RejectedGrantError,
     Rejection,
@@ -64,7 +64,7 @@ _CLIENTLESS_SCOPES = frozenset(REGISTRABLE_SCOPES) - {ADMIN_MODE} | ALWAYS_ALLOW
 _RESPONSE_MEMBERS = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
 
-class PasswordExchange(ClientParameters):
+class PasswordParameters(ClientParameters):
     """Request parameters of the password grant (RFC 6749 section 4.3.2)."""
 
     grant_type: Literal["password"]
@@ -73,8 +73,11 @@ class PasswordExchange(ClientParameters):
     scope: str = ""
 
 
-class TooManyGuessesError(OAuth2Error):
-    """Error after too many failed attempts; no passwords are checked during the waiting time."""
+class TooManyFailedAttemptsError(OAuth2Error):
+    """Error for a request after too many failed attempts.
+
+    No passwords are checked during the waiting time.
+    """
 
     error = "temporarily_unavailable"
     status_code = 429
@@ -90,7 +93,7 @@ class TooManyGuessesError(OAuth2Error):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PasswordCheck:
+class CheckedPasswordGrantRequest:
     """The authenticated user, and the scopes of the token."""
 
     user: UserView
@@ -98,11 +101,13 @@ class PasswordCheck:
     scopes: str
 
 
-class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
-    """The password grant, which issues access tokens for a username and a password."""
+class PasswordGrant(
+    TokenGrant[None, CheckedPasswordGrantRequest], grants.ResourceOwnerPasswordCredentialsGrant
+):
+    """The password grant, which issues access tokens in exchange for a username and a password."""
 
     CREDENTIAL = "password"
-    REQUEST = PasswordExchange
+    REQUEST = PasswordParameters
     REASONS = (WRONG_PASSWORD.reason,)
     SWITCH = attrgetter("passwords.is_offered")
     MAY_LACK_CLIENT = True
@@ -112,8 +117,11 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         may_be_nobody = self.server.context.policy.passwords.works_without_client
         return may_be_nobody and has_no_client_credentials(request)
 
-    def validate_request(self, client_request: ClientRequest[None]) -> PasswordCheck:
-        """Check the scope, then the username and password, which counts as an attempt."""
+    def validate_request(self, client_request: ClientRequest[None]) -> CheckedPasswordGrantRequest:
+        """Check the scope, then the username and password.
+
+        A failed password check counts as a failed sign-in attempt.
+        """
         scopes = self._get_scopes(
             client_request.request.get_parameter("scope"), client_request.client
         )
@@ -123,7 +131,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         granted = filter_grantable_scopes(scopes, may_administer=user.is_admin)
         if not granted:
             raise InvalidScopeError("The user has not granted the scope.")
-        return PasswordCheck(user=user, scopes=granted)
+        return CheckedPasswordGrantRequest(user=user, scopes=granted)
 
     def _check_group_membership(self, client: Client, user_id: int) -> None:
         if not is_in_allowed_groups(
@@ -153,7 +161,10 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         return " ".join(scopes)
 
     def _authenticate_owner(self, request: ProtocolRequest) -> UserView:
-        """Return the user with this name and password; failures count as sign-in attempts."""
+        """Return the user with this username and password.
+
+        Failures count as failed sign-in attempts.
+        """
         context = self.server.context
         attempt = context.policy.passwords.limits.build_attempt(
             request.require_parameter("username"),
@@ -169,22 +180,27 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
                 now=context.now,
             )
         except TooManyAttemptsError as error:
-            raise TooManyGuessesError(error) from error
+            raise TooManyFailedAttemptsError(error) from error
         if user is None:
             raise RejectedGrantError(WRONG_PASSWORD)
         return user
 
     def execute_request(
-        self, client_request: ClientRequest[None], checked_input: PasswordCheck
+        self, client_request: ClientRequest[None], checked_input: CheckedPasswordGrantRequest
     ) -> Mapping[str, object]:
-        """Issue a token; an authorization is stored only if the token can be refreshed."""
+        """Issue a token.
+
+        An authorization is stored only if the token can be refreshed.
+        """
         grant = self._build_grant(client_request, checked_input)
         self._record_issued_token(client_request.client, checked_input)
         issued = issue_token_pair(grant, self.server.context)
         return {name: issued[name] for name in _RESPONSE_MEMBERS if name in issued}
 
-    def _record_issued_token(self, client: Client | None, checked_input: PasswordCheck) -> None:
-        """Record that a token was issued for a password, without a consent page."""
+    def _record_issued_token(
+        self, client: Client | None, checked_input: CheckedPasswordGrantRequest
+    ) -> None:
+        """Record that a token was issued with the password grant, without a consent page."""
         user, application = checked_input.user, client.application if client else None
         self.server.context.record_event(
             EventKind.TOKEN_ISSUED,
@@ -199,7 +215,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         )
 
     def _build_grant(
-        self, client_request: ClientRequest[None], checked_input: PasswordCheck
+        self, client_request: ClientRequest[None], checked_input: CheckedPasswordGrantRequest
     ) -> Grant:
         context, user_id, scopes = self.server.context, checked_input.user.id, checked_input.scopes
         if client_request.client is None:

@@ -18,13 +18,13 @@ from domain.oauth.clients.credential_lookup import (
     ACTIVE_STATE,
     REFRESH_GRANT_LOOKUP,
     LookupWithWrite,
-    are_scopes_registered,
+    build_registered_scopes_condition,
 )
-from domain.oauth.clients.found_rows import TokenPairRow
+from domain.oauth.clients.credential_rows import TokenPairRow
 from domain.oauth.openid.id_tokens import GrantAuthentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     INVALID_PROOF,
     NOT_IN_ALLOWED_GROUPS,
     REDIRECT_URI_MISMATCH,
@@ -37,11 +37,11 @@ from domain.oauth.tokens import (
     REFRESH_TOKEN_REDEMPTION,
     Grant,
     RedemptionLookup,
-    build_consume_pair,
+    build_consume_pair_update,
     build_replayed_response,
     build_token_response,
-    derive_replayable_pair,
     find_refresh_replay,
+    generate_refreshed_pair,
     redeem_credential,
     revoke_authorization,
 )
@@ -55,8 +55,8 @@ _REUSED_TOKEN_REASON = RejectionReason(
         "refresh at a time."
     ),
 )
-#: One error for unknown tokens, tokens of other clients and tokens of inactive users. The thief of
-#: a token must not be able to distinguish these cases.
+#: One error for unknown tokens, tokens of other clients and tokens of inactive users. An attacker
+#: with a stolen token must not be able to distinguish these cases.
 UNKNOWN_REFRESH_TOKEN = Rejection(
     sentence="The refresh token is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -111,7 +111,10 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the SQL conditions for accepting a request without a proof or optional parameters."""
+    """Return the SQL conditions for refreshing a token pair in a single statement.
+
+    The conditions do not cover requests with a DPoP proof or optional parameters.
+    """
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,
@@ -119,13 +122,13 @@ def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bo
         found.refresh_idle_days.is_(None),
         found.refresh_longest_days.is_(None),
         found.allowed_group_ids.is_(None),
-        are_scopes_registered(found.grant_scopes, found),
+        build_registered_scopes_condition(found.grant_scopes, found),
     )
 
 
 REFRESH_REDEMPTION_LOOKUP = RedemptionLookup(
     REFRESH_GRANT_LOOKUP,
-    lambda value: build_consume_pair(value("token_id"), value("token_authorization_id")),
+    lambda value: build_consume_pair_update(value("token_id"), value("token_authorization_id")),
     _list_refresh_acceptance_conditions,
     authorization_id="token_authorization_id",
     application_id="token_application_id",
@@ -140,17 +143,26 @@ class RefreshParameters(ClientParameters):
 
     grant_type: Literal["refresh_token"]
     refresh_token: str
-    scope: str = Field(default="", description="Some of the granted scopes.")
+    scope: str = Field(
+        default="",
+        description="Subset of the granted scopes. Omit it to request all granted scopes.",
+    )
     redirect_uri: str = Field(
-        default="", description="Optional. Must match the authorization request."
+        default="",
+        description=(
+            "Optional. If given, it must match the redirect URI of the authorization request."
+        ),
     )
     code_verifier: str = Field(
-        default="", description="Optional. Must match the authorization request."
+        default="",
+        description=(
+            "Optional. If given, it must match the redirect URI of the authorization request."
+        ),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefreshCheck:
+class CheckedRefreshRequest:
     """The token pair to refresh, and the scope of the new pair."""
 
     found: TokenPairRow
@@ -160,7 +172,7 @@ class RefreshCheck:
     scopes: str
 
 
-class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTokenGrant):
+class RefreshTokenGrant(TokenGrant[TokenPairRow, CheckedRefreshRequest], grants.RefreshTokenGrant):
     """The refresh token grant, which replaces a token pair and immediately revokes the old pair."""
 
     CREDENTIAL = "refresh token"
@@ -181,16 +193,18 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     IS_REGISTRABLE = True
     LOOKUP = REFRESH_GRANT_LOOKUP
 
-    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+    def get_lookup_with_write(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also replaces the pair, unless there are optional parameters."""
         presented, context = request.get_parameter("refresh_token"), self.server.context
         if presented is None or any(request.get_parameter(name) for name in _OPTIONAL_PARAMETERS):
             return None
-        return REFRESH_REDEMPTION_LOOKUP.from_pair(
-            derive_replayable_pair(presented, context), context
+        return REFRESH_REDEMPTION_LOOKUP.build_pair_lookup(
+            generate_refreshed_pair(presented, context), context
         )
 
-    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> RefreshCheck:
+    def validate_request(
+        self, client_request: ClientRequest[TokenPairRow]
+    ) -> CheckedRefreshRequest:
         """Check the token, its key, the other parameters and the scope."""
         found, client = (
             client_request.get_credential(UNKNOWN_REFRESH_TOKEN),
@@ -210,10 +224,10 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         scopes = client.get_granted_scope(
             self._narrow_scope(client_request.request.get_parameter("scope"), granted)
         )
-        return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
+        return CheckedRefreshRequest(found=found, auth_time=auth_time, scopes=scopes)
 
     def _check_refresh_limits(self, token_pair: TokenPairRow, client: Client) -> None:
-        """Reject tokens that the application's groups or age limits no longer allow."""
+        """Reject tokens that the application's allowed groups or age limits no longer permit."""
         context, application = self.server.context, client.application
         for days, since in (
             (application.refresh_idle_days, token_pair.token_created_at),
@@ -229,10 +243,10 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     def _check_not_reused(
         self, token_pair: TokenPairRow, client_request: ClientRequest[TokenPairRow]
     ) -> None:
-        """Reject a revoked token, unless its response may be repeated.
+        """Reject a revoked refresh token, unless the previous response may be repeated.
 
-        A public client cannot prove that the token was issued to it. All tokens of the
-        authorization are therefore revoked.
+        If the client is public, all tokens of the authorization are also revoked, since the client
+        cannot prove that the token was issued to it.
         """
         context, client = self.server.context, client_request.get_client()
         presented = client_request.request.require_parameter("refresh_token")
@@ -258,9 +272,9 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     def _check_key_binding(
         self, token_pair: TokenPairRow, client_request: ClientRequest[TokenPairRow]
     ) -> None:
-        """Reject a bound token without a proof, or with another key from a public client.
+        """Reject a bound token if the proof is missing, or if a public client uses another key.
 
-        The refresh token of a confidential client is already bound by the client's secret. Its key
+        The refresh token of a confidential client is already bound by the client's secret. The key
         may therefore change (RFC 9449 section 5). Without any proof, a bound token would become a
         bearer token.
         """
@@ -293,12 +307,12 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         return " ".join(scopes)
 
     def execute_request(
-        self, client_request: ClientRequest[TokenPairRow], checked_input: RefreshCheck
+        self, client_request: ClientRequest[TokenPairRow], checked_input: CheckedRefreshRequest
     ) -> Mapping[str, object]:
-        """Replace the old pair with a new pair; only one of several concurrent refreshes succeeds.
+        """Replace the old token pair with a new pair.
 
-        If a replay window is configured, the other requests receive the new pair of the first
-        request.
+        Only one of several concurrent requests creates the new pair. If a replay window is
+        configured, the other requests receive the same pair. Otherwise, they fail.
         """
         context, found = self.server.context, checked_input.found
         presented = client_request.request.require_parameter("refresh_token")
@@ -306,7 +320,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         if client_request.written:
             return build_token_response(client_request.written, grant, context)
         if found.token_revoked_at is None:
-            pair = derive_replayable_pair(presented, context)
+            pair = generate_refreshed_pair(presented, context)
             if redeem_credential(
                 REFRESH_TOKEN_REDEMPTION, pair, grant, context, spent_token=found.token_id
             ):
@@ -330,7 +344,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         return self.server.context.session.scalar(asked)
 
     def _build_grant(
-        self, checked_input: RefreshCheck, client_request: ClientRequest[TokenPairRow]
+        self, checked_input: CheckedRefreshRequest, client_request: ClientRequest[TokenPairRow]
     ) -> Grant:
         found, application = checked_input.found, client_request.get_client().application
         return Grant(

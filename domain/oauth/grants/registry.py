@@ -26,7 +26,7 @@ GRANTS: tuple[type[TokenGrant[Any, Any]], ...] = (
 PERMITTED_GRANTS = tuple(grant for grant in GRANTS if grant.PERMISSION)
 #: Grants by grant type. The type is `Any`, since Authlib's constructor creates the instances.
 GRANTS_BY_TYPE: Mapping[str, Any] = {grant.GRANT_TYPE: grant for grant in GRANTS}
-#: Parameters of all endpoints that a request may contain only once (RFC 6749 section 3.2).
+#: Parameters that may appear only once in a request, for all endpoints (RFC 6749 section 3.2).
 SINGLE_VALUE_PARAMETERS = protocol.ENDPOINT_PARAMETERS.union(
     *(grant.REQUEST.model_fields.keys() - grant.REPEATABLE for grant in GRANTS)
 )

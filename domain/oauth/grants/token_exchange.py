@@ -1,9 +1,9 @@
 """The token exchange grant (RFC 8693), which issues access tokens with fewer permissions.
 
-An application exchanges one of its own access tokens, for a worker or service that needs fewer
-scopes. The new token:
+An application exchanges one of its own access tokens for a new token, which it can pass to a worker
+or service that needs fewer scopes. The new token:
 
-- has no scope that the subject token lacks
+- has only scopes that the subject token has
 - does not expire later than the subject token
 - belongs to the same authorization and is revoked with it
 - cannot be refreshed
@@ -24,9 +24,9 @@ from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN_LOOKUP
-from domain.oauth.clients.found_rows import TokenPairRow
+from domain.oauth.clients.credential_rows import TokenPairRow
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import (
+from domain.oauth.rejection_reasons import (
     INVALID_PROOF,
     MALFORMED_REQUEST,
     RejectedClientError,
@@ -35,7 +35,7 @@ from domain.oauth.reasons import (
     RejectionReason,
 )
 from domain.oauth.requested_scopes import check_scopes_allowed, parse_allowed_scopes
-from domain.oauth.tokens import Grant, issue_token_pair, use_subject_token
+from domain.oauth.tokens import Grant, issue_token_pair, lock_subject_token
 
 #: Token type identifier of access tokens (section 3).
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
@@ -105,14 +105,17 @@ PUBLIC_EXCHANGE = Rejection(
 )
 
 
-class TokenExchange(ClientParameters):
+class TokenExchangeParameters(ClientParameters):
     """Request parameters of the token exchange grant (RFC 8693 section 2.1)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:token-exchange"]
     subject_token: str = Field(description="Access token that was issued to the application.")
     subject_token_type: Literal["urn:ietf:params:oauth:token-type:access_token"]
     requested_token_type: Literal["", "urn:ietf:params:oauth:token-type:access_token"] = ""
-    scope: str = Field(default="", description="Some of the scopes of the subject token.")
+    scope: str = Field(
+        default="",
+        description="Subset of the subject token's scopes. Omit it to get all permitted scopes.",
+    )
     resource: str = Field(default="", description="Optional. URL of this instance.")
     audience: str = Field(default="", description="Optional. Issuer of this instance.")
     actor_token: Literal[""] = Field(default="", description="Actor tokens are not supported.")
@@ -120,14 +123,14 @@ class TokenExchange(ClientParameters):
 
 
 class InvalidTargetError(OAuth2Error):
-    """Error invalid_target for a requested token that is for another service (section 2.2.2)."""
+    """The invalid_target error for a token requested for another service (section 2.2.2)."""
 
     error = "invalid_target"
     description = "Tokens can only be issued for this instance."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExchangeCheck:
+class CheckedExchangeRequest:
     """The subject token, and the properties of the new token."""
 
     subject: TokenPairRow
@@ -136,12 +139,12 @@ class ExchangeCheck:
     scopes: str
 
 
-class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGrant):
+class TokenExchangeGrant(TokenGrant[TokenPairRow, CheckedExchangeRequest], grants.BaseGrant):
     """The token exchange grant, for confidential applications that administrators permit."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
     CREDENTIAL = "subject token"
-    REQUEST = TokenExchange
+    REQUEST = TokenExchangeParameters
     REPEATABLE = frozenset({"resource", "audience"})
     REASONS = (
         _ENDED_TOKEN_REASON,
@@ -166,7 +169,9 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_EXCHANGE)
 
-    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> ExchangeCheck:
+    def validate_request(
+        self, client_request: ClientRequest[TokenPairRow]
+    ) -> CheckedExchangeRequest:
         """Check the parameters, the subject token, its key, the target and the scope.
 
         The error for an unacceptable subject token is invalid_request, not invalid_grant (section
@@ -185,10 +190,11 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         if found.token_authorization_id is None:
             raise RejectedParameterError(SUBJECT_TOKEN_WITHOUT_AUTHORIZATION)
         if found.token_key_thumbprint not in {None, client_request.key_thumbprint}:
-            # Otherwise a thief of the token could bind it to their own key (RFC 9449).
+            # Otherwise an attacker with a stolen token could bind the new token to their own key
+            # (RFC 9449).
             raise RejectedParameterError(MISSING_SUBJECT_PROOF)
         self._check_target(request)
-        return ExchangeCheck(
+        return CheckedExchangeRequest(
             subject=found,
             authorization_id=found.token_authorization_id,
             scopes=_narrow_scopes(
@@ -214,18 +220,21 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
             raise InvalidTargetError
 
     def execute_request(
-        self, client_request: ClientRequest[TokenPairRow], checked_input: ExchangeCheck
+        self, client_request: ClientRequest[TokenPairRow], checked_input: CheckedExchangeRequest
     ) -> Mapping[str, object]:
-        """Store the new token, unless the subject token or its authorization has just ended."""
+        """Store the new token if the subject token and its authorization are still active.
+
+        Raise RejectedParameterError otherwise.
+        """
         context, subject = self.server.context, checked_input.subject
-        if not use_subject_token(subject.token_id, checked_input.authorization_id, context):
+        if not lock_subject_token(subject.token_id, checked_input.authorization_id, context):
             raise RejectedParameterError(REVOKED_SUBJECT_TOKEN)
         grant = self._build_grant(client_request, checked_input)
         self._record_exchange(client_request.get_client(), checked_input)
         return {**issue_token_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
 
     def _build_grant(
-        self, client_request: ClientRequest[TokenPairRow], checked_input: ExchangeCheck
+        self, client_request: ClientRequest[TokenPairRow], checked_input: CheckedExchangeRequest
     ) -> Grant:
         application, ends_at = (
             client_request.get_client().application,
@@ -247,7 +256,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
             lifetime=lifetime,
         )
 
-    def _record_exchange(self, client: Client, checked_input: ExchangeCheck) -> None:
+    def _record_exchange(self, client: Client, checked_input: CheckedExchangeRequest) -> None:
         """Record the exchange in the audit log for the user, who did not see a consent page."""
         self.server.context.record_event(
             EventKind.TOKEN_EXCHANGED,
@@ -258,7 +267,10 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
 
 
 def _narrow_scopes(text: str | None, held: Sequence[str], client: Client) -> str:
-    """Return the scopes of the new token: the requested scopes, or all permitted scopes."""
+    """Return the scopes of the new token.
+
+    The default is all permitted scopes of the subject token.
+    """
     offered = [scope for scope in held if scope not in _EXCLUDED_SCOPES]
     if text is None:
         scopes = client.get_allowed_scope(" ".join(offered))

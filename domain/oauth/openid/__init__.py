@@ -1,1 +1,1 @@
-"""OpenID Connect: signing keys, ID tokens, claims."""
+"""OpenID Connect: signing keys, ID tokens and claims."""

@@ -14,12 +14,12 @@ from joserfc import jwt
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into, update_rows
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
+from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
-from domain.core.schedule_conditions import NOW
 from domain.oauth.openid.id_tokens import get_subject
-from domain.oauth.openid.keys import SIGNING_ALGORITHM, get_or_create_signing_key
+from domain.oauth.openid.signing_keys import SIGNING_ALGORITHM, get_or_create_signing_key
 from models import Application, BackchannelSession
 
 _LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
@@ -38,7 +38,7 @@ LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_
 
 @dataclass(frozen=True, kw_only=True)
 class EndedSession:
-    """A sign-in that has ended, about which an application must be notified."""
+    """A sign-in that has ended, with the application that must be notified."""
 
     id: int
     application_id: int
@@ -51,14 +51,14 @@ class EndedSession:
 
 
 def compute_session_id(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
-    """Return the session id of a sign-in at an application, which differs per application."""
+    """Return the session ID of a sign-in, which differs for each application."""
     return compute_session_ids(sign_in_id, application_uid, keyring=keyring)[0]
 
 
 def compute_session_ids(
     sign_in_id: int, application_uid: str, *, keyring: Keyring
 ) -> tuple[str, ...]:
-    """Return the session id of a sign-in for every secret key, newest key first."""
+    """Return the session ID of a sign-in for every secret key, newest key first."""
     digests = keyring.compute_digests(f"sign-in {sign_in_id} at {application_uid}")
     return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
@@ -83,7 +83,7 @@ def store_backchannel_session(
         "due_at": now,
         "tries": 0,
     }
-    insert = insert_into(BackchannelSession, session=session).values(row)
+    insert = build_session_insert(BackchannelSession, session=session).values(row)
     session.execute(insert.on_conflict_do_nothing())
 
 
@@ -102,7 +102,7 @@ def claim_ended_sessions(
         .with_for_update(skip_locked=True)
     )
     claimed = session.scalars(
-        update_rows(BackchannelSession)
+        build_bulk_update(BackchannelSession)
         .where(BackchannelSession.id.in_(due.cte("due").select()))
         .values(due_at=now + _CLAIM_LIFETIME, tries=BackchannelSession.tries + 1)
         .returning(BackchannelSession.id)
@@ -162,7 +162,7 @@ def schedule_logout_retry(ended_session: EndedSession, *, session: Session, now:
     due_at = now + _FIRST_RETRY_PAUSE * 2 ** (ended_session.tries - 1)
     # Other notifications to the same application wait at least as long.
     session.execute(
-        update_rows(BackchannelSession)
+        build_bulk_update(BackchannelSession)
         .where(
             BackchannelSession.application_id == ended_session.application_id,
             _IS_ENDED,

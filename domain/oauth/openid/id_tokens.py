@@ -12,7 +12,7 @@ from joserfc.jwk import GuestProtocol, RSAKey
 from sqlalchemy.orm import Session
 
 from domain.oauth.context import OAuthContext
-from domain.oauth.openid.keys import (
+from domain.oauth.openid.signing_keys import (
     SIGNING_ALGORITHM,
     find_public_key,
     find_signing_key,
@@ -41,7 +41,10 @@ _MAX_HINT_LENGTH = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class GrantAuthentication:
-    """The sign-in on which a grant is based; refreshed ID tokens repeat its claims."""
+    """The sign-in on which a grant is based.
+
+    Refreshed ID tokens repeat the claims about the sign-in.
+    """
 
     #: Time of the user's last sign-in.
     auth_time: datetime
@@ -49,15 +52,12 @@ class GrantAuthentication:
     nonce: str | None = None
     #: Authentication methods (RFC 8176), separated by spaces; None for grants from older releases.
     methods: str | None = None
-    #: Session id of the sign-in for one application.
+    #: Session ID of the sign-in for one application.
     sid: str | None = None
 
     @property
     def claims(self) -> dict[str, object]:
-        """The claims about the authentication.
-
-        They are defined in section 2, and in Back-Channel Logout section 2.1.
-        """
+        """The claims about the authentication (section 2, and Back-Channel Logout section 2.1)."""
         methods = (self.methods or "").split()
         level = ACR_TWO_FACTORS if "mfa" in methods else ACR_ONE_FACTOR
         return {
@@ -94,9 +94,10 @@ def create_id_token(
     user_claims: Mapping[str, object],
     context: OAuthContext,
 ) -> str:
-    """Return a signed ID token for an access token; times are in seconds.
+    """Return a signed ID token for an access token.
 
-    `user_claims` are the claims about the user that the granted scopes permit.
+    Times in the claims are in seconds. `user_claims` are the claims about the user that the granted
+    scopes permit.
     """
     keyring, now = context.keyring, context.now
     key = find_signing_key(
@@ -135,14 +136,16 @@ def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenA
     the hint is invalid.
     """
 
-    def own_key(token: GuestProtocol) -> RSAKey:
+    def find_own_key(token: GuestProtocol) -> RSAKey:
         key = find_public_key(_get_key_id(token), session=session)
         if key is None:
             raise InvalidKeyIdError
         return key
 
     try:
-        claims = jwt.decode(text[:_MAX_HINT_LENGTH], own_key, algorithms=[SIGNING_ALGORITHM]).claims
+        claims = jwt.decode(
+            text[:_MAX_HINT_LENGTH], find_own_key, algorithms=[SIGNING_ALGORITHM]
+        ).claims
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")

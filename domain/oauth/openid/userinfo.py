@@ -15,8 +15,8 @@ from domain.accounts.profiles import (
 )
 from domain.core.database.statements import Row, StatementConnection
 from domain.oauth.openid.id_tokens import get_subject
-from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.visibility_sql import is_group_or_below
+from domain.oauth.token_authentication.bearer import Bearer
+from domain.projects.visibility_sql import is_group_or_descendant
 from models import Group, Member, User
 
 #: Claims for each scope (section 5.4), in display order.
@@ -31,11 +31,11 @@ CLAIMS_BY_SCOPE = {
 MAX_GROUPS_CLAIM_LENGTH = 2_000
 
 _MEMBER_GROUP = aliased(Group)
-#: Groups that the user is a member of, directly or through a parent group.
+#: Query for the groups that the user is a member of, directly or through a parent group.
 _GROUPS_QUERY = (
     select(Group.path)
     .distinct()
-    .join(_MEMBER_GROUP, is_group_or_below(Group, _MEMBER_GROUP))
+    .join(_MEMBER_GROUP, is_group_or_descendant(Group, _MEMBER_GROUP))
     .join(Member, Member.group_id == _MEMBER_GROUP.id)
     .where(
         Member.user_id == bindparam("user_id"),
@@ -48,7 +48,8 @@ _GROUPS_QUERY = (
 _GROUPS_SUBQUERY = _GROUPS_QUERY.order_by(None).subquery()
 #: Default time zone of users who have not selected a time zone. It is not sent as a claim.
 _UNCHOSEN_ZONE = "UTC"
-#: A user and their time zone, with a row for each of their groups, or a single row without a group.
+#: Query for a user with their time zone. It returns a row for each of the user's groups, or a
+#: single row if the user has no groups.
 _USER_WITH_GROUPS_QUERY = (
     select(*PROFILE_COLUMNS, User.time_zone, _GROUPS_SUBQUERY.c.path)
     .outerjoin(_GROUPS_SUBQUERY, true())
@@ -62,7 +63,7 @@ def build_userinfo(
 ) -> dict[str, object]:
     """Return the claims about the user that the token's scopes permit.
 
-    Raise InsufficientScopeError if the token does not have the scope openid.
+    Raise InsufficientScopeError if the token does not have the `openid` scope.
     """
     bearer.require_any_scope("openid")
     rows = connection.fetch_rows(

@@ -14,14 +14,14 @@ from domain.core.database.pagination import PageResult
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
-from domain.oauth.personal_tokens import lists, resource_tokens, tokens
-from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens.made_by_applications import (
+from domain.oauth.personal_tokens import resource_tokens, token_lists, tokens
+from domain.oauth.personal_tokens.application_created_tokens import (
     check_can_rotate,
     find_parent_authorization,
 )
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.oauth.personal_tokens.resource_tokens import ResourceToken, ResourceTokenRequest
+from domain.oauth.personal_tokens.token_lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.tokens import NewToken, NotPersonalTokenError, TokenDetails
 from domain.oauth.personal_tokens.types import (
     AccessToken,
@@ -34,7 +34,7 @@ from domain.oauth.personal_tokens.types import (
     TokenBody,
     TokenQuery,
 )
-from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
+from domain.oauth.token_authentication.bearer import Bearer, InsufficientScopeError
 from domain.projects.bots import find_bot_namespace
 from domain.projects.views import ProjectOrGroup, get_viewer
 
@@ -44,15 +44,15 @@ _ROTATED_TOKEN_LIFETIME = timedelta(days=7)
 
 @read_action("personal_access_tokens.index")
 def list_tokens(work: UnitOfWork, query: TokenQuery) -> ListPage[AccessToken]:
-    """List the tokens of the caller, or of all users for administrators."""
+    """List the caller's tokens, or the tokens of all users if the caller is an administrator."""
     found = _find_tokens(work, query, query.build_filter(owner_id=_get_owner_id(work)))
-    return ListPage.from_listed_page(found, AccessToken.model_validate)
+    return ListPage.from_page_result(found, AccessToken.model_validate)
 
 
 @read_action("personal_access_tokens.show_self")
 def show_presented_token(work: UnitOfWork) -> AccessToken:
     """Show the token that authenticates the request."""
-    return AccessToken.model_validate(_get_token(work, _get_presented_id(work)))
+    return AccessToken.model_validate(_get_token(work, _get_presented_token_id(work)))
 
 
 @read_action("personal_access_tokens.show")
@@ -66,15 +66,15 @@ def rotate_presented_token(work: UnitOfWork, rotation: RotationBody) -> NewAcces
     """Rotate the token that authenticates the request."""
     until = _compute_rotated_expiry(work, rotation)
     return _build_new_token(
-        _rotate_token(work, _get_rotatable_id(work), until, owner_id=_get_owner_id(work))
+        _rotate_token(work, _get_rotatable_token_id(work), until, owner_id=_get_owner_id(work))
     )
 
 
 @action("personal_access_tokens.rotate")
 def rotate_token(work: UnitOfWork, token_id: int, rotation: RotationBody) -> NewAccessToken:
-    """Rotate another personal access token.
+    """Rotate a personal access token.
 
-    The request requires a personal access token.
+    API requests must be authenticated with a personal access token.
     """
     bearer = _find_bearer(work)
     if bearer is not None:
@@ -98,7 +98,7 @@ def renew_token(work: UnitOfWork, token_id: int) -> NewAccessToken:
 @action("personal_access_tokens.revoke_self")
 def revoke_presented_token(work: UnitOfWork) -> AccessToken:
     """Revoke the token that authenticates the request."""
-    return _revoke_token(work, _get_presented_id(work), owner_id=_get_owner_id(work))
+    return _revoke_token(work, _get_presented_token_id(work), owner_id=_get_owner_id(work))
 
 
 @action("personal_access_tokens.revoke")
@@ -109,7 +109,7 @@ def revoke_token(work: UnitOfWork, token_id: int) -> AccessToken:
 
 @action("personal_access_tokens.create")
 def create_token(work: UnitOfWork, user_id: int, new: TokenBody) -> NewAccessToken:
-    """Create a token for a user."""
+    """Create a personal access token for a user."""
     return _create_token(work, user_id, _build_details(work, new))
 
 
@@ -121,7 +121,7 @@ def create_own_token(work: UnitOfWork, new: OwnTokenBody) -> NewAccessToken:
     return _create_token(work, work.actor.id or 0, details)
 
 
-def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
+def revoke_reused_token_family(work: UnitOfWork, presented: str) -> None:
     """Revoke the successors of a rotated token that is presented again."""
     token = tokens.revoke_token_family(work, presented)
     if token is not None:
@@ -160,7 +160,7 @@ def show_resource_token(
 def create_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, new: ResourceTokenBody
 ) -> NewResourceAccessToken:
-    """Create an access token, and the bot that it acts as."""
+    """Create an access token and its bot user for a project or group."""
     bearer = _find_bearer(work)
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("A bot cannot create access tokens.")
@@ -182,7 +182,7 @@ def rotate_presented_resource_token(
 ) -> NewResourceAccessToken:
     """Rotate the token that authenticates the request."""
     token = resource_tokens.get_resource_token(
-        work, holder.namespace, _get_rotatable_id(work)
+        work, holder.namespace, _get_rotatable_token_id(work)
     ).token
     until = _compute_rotated_expiry(work, rotation)
     return _build_new_resource_token(
@@ -194,7 +194,7 @@ def rotate_presented_resource_token(
 def rotate_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, token_id: int, rotation: RotationBody
 ) -> NewResourceAccessToken:
-    """Rotate another access token.
+    """Rotate a project or group access token.
 
     The role of the token cannot be higher than the role of the caller.
     """
@@ -223,32 +223,32 @@ def renew_resource_token(
 def revoke_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> AccessToken:
     """Revoke an access token and remove its bot.
 
-    The bot is no longer a member.
+    The bot is then no longer a member.
     """
     token = resource_tokens.get_revocable_token(work, holder.namespace, token_id)
     return _revoke_token(work, token_id, owner_id=token.user_id)
 
 
 def _find_bearer(work: UnitOfWork) -> Bearer | None:
-    """Return the token that authenticates the request; None on pages and the command line."""
+    """Return the token that authenticates the request, or None on pages and the command line."""
     token = work.actor.token
     return token if isinstance(token, Bearer) else None
 
 
 def _get_owner_id(work: UnitOfWork) -> int | None:
-    """Return the id of the owner whose tokens the actor can access; None for all users."""
+    """Return the ID of the owner whose tokens the actor can access, or None for all users."""
     is_of_all = work.actor.is_admin and work.actor.means is AccessMethod.TOKEN
     return None if is_of_all else work.actor.id
 
 
-def _get_presented_id(work: UnitOfWork) -> int:
+def _get_presented_token_id(work: UnitOfWork) -> int:
     bearer = _find_bearer(work)
     if bearer is None or bearer.personal_token_id is None:
         raise NotFoundError("This is an OAuth token. Use /oauth/token/info instead.")
     return bearer.personal_token_id
 
 
-def _get_rotatable_id(work: UnitOfWork) -> int:
+def _get_rotatable_token_id(work: UnitOfWork) -> int:
     bearer = _find_bearer(work)
     if bearer is None or bearer.personal_token_id is None:
         raise NotPersonalTokenError(
@@ -260,7 +260,7 @@ def _get_rotatable_id(work: UnitOfWork) -> int:
 def _find_tokens(
     work: UnitOfWork, query: TokenQuery, token_filter: TokenFilter
 ) -> PageResult[TokenView]:
-    return lists.find_tokens(
+    return token_lists.find_tokens(
         token_filter,
         session=work.session,
         now=work.now,
@@ -271,7 +271,7 @@ def _find_tokens(
 
 
 def _get_token(work: UnitOfWork, token_id: int) -> TokenView:
-    return lists.get_token(
+    return token_lists.get_token(
         token_id, owner_id=_get_owner_id(work), session=work.session, now=work.now
     )
 
@@ -279,7 +279,7 @@ def _get_token(work: UnitOfWork, token_id: int) -> TokenView:
 def _check_administrator_scopes(token: TokenView, bearer: Bearer) -> None:
     """Check that the bearer has the administrator scopes of a token.
 
-    Raise InsufficientScopeError if the bearer lacks a scope.
+    Raise InsufficientScopeError if the bearer does not have one of these scopes.
     """
     given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
     own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
@@ -347,7 +347,7 @@ def _build_new_token(new_token: NewToken) -> NewAccessToken:
     return NewAccessToken.model_validate({**vars(new_token.token), "token": new_token.clear})
 
 
-def _build_fields(resource_token: ResourceToken) -> dict[str, Any]:
+def _build_resource_token_fields(resource_token: ResourceToken) -> dict[str, Any]:
     return {
         **vars(resource_token.token),
         "access_level": resource_token.role,
@@ -357,12 +357,12 @@ def _build_fields(resource_token: ResourceToken) -> dict[str, Any]:
 
 
 def _build_resource_token(resource_token: ResourceToken) -> ResourceAccessToken:
-    return ResourceAccessToken.model_validate(_build_fields(resource_token))
+    return ResourceAccessToken.model_validate(_build_resource_token_fields(resource_token))
 
 
 def _build_new_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, new_token: NewToken
 ) -> NewResourceAccessToken:
     found = resource_tokens.get_resource_token(work, holder.namespace, new_token.token.id)
-    fields = _build_fields(found)
+    fields = _build_resource_token_fields(found)
     return NewResourceAccessToken.model_validate({**fields, "token": new_token.clear})

@@ -12,17 +12,17 @@ from domain.accounts.users import ACTIVE, BOT
 from domain.core.time_zones import format_local_time
 from domain.core.types.base import get_column_values
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
-from domain.oauth.personal_tokens.lists import is_personal_token_live
+from domain.oauth.personal_tokens.token_lists import build_live_personal_token_condition
 from domain.projects.bots import Maintainer, find_maintainers
 from models import Bot, PersonalAccessToken, User
 
 _ONE_DAY = timedelta(days=1)
-#: Number of collected emails after which they are added to the outbox.
+#: Number of emails that are added to the outbox together.
 _BATCH_SIZE = 200
 
 
 class ExpiryNotice(StrEnum):
-    """A notice about the expiry of a token; each token has up to two notices."""
+    """A notice about the expiry of a token. Each token has up to two notices."""
 
     EARLY = "early"
     LAST_DAY = "last day"
@@ -69,7 +69,7 @@ class _MaintainerCache:
 def queue_token_expiry_notices(
     notice_settings: ExpiryNoticeSettings, *, session: Session, now: datetime
 ) -> int:
-    """Queue the notices that are due and not queued yet, and return their number."""
+    """Queue the notices that are due and not queued yet, and return the number of notices."""
     maintainers, written = _MaintainerCache(session=session, today=now.date()), 0
     waiting: list[NewEmail] = []
     for ending in _iterate_expiring_tokens(notice_settings.ahead, session=session, now=now):
@@ -93,7 +93,7 @@ def _iterate_expiring_tokens(
         .join(User, User.id == PersonalAccessToken.user_id)
         .outerjoin(Bot, Bot.user_id == User.id)
         .where(
-            is_personal_token_live(now),
+            build_live_personal_token_condition(now),
             PersonalAccessToken.expires_at <= now + max(ahead, _ONE_DAY),
         )
         .where(User.state == ACTIVE)

@@ -1,9 +1,9 @@
 """Lifetimes of personal, project and group access tokens.
 
 Before release 16.0, a token without a requested expiry never expires. From release 16.0, such a
-token expires after a year. Existing tokens without an expiry are assigned an expiry one year after
-they are found. Administrators can set a maximum lifetime under a year, which applies in every
-release. Assigned expiry dates are never removed.
+token expires after a year. Existing tokens without an expiry are assigned an expiry date, which is
+one year in the future. Administrators can set a maximum lifetime under a year, which applies in
+every release. Assigned expiry dates are never removed.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventKind, EventSource, NamespaceIds, store_event
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import InvalidError
 from models import Bot, PersonalAccessToken
 from models.base import NEVER
@@ -26,7 +26,7 @@ _BATCH_SIZE = 500
 
 @dataclass(frozen=True, kw_only=True)
 class TokenLifetimes:
-    """The lifetimes that the settings permit."""
+    """The maximum and default token lifetimes that the settings permit."""
 
     longest: timedelta
     #: Lifetime of a token without a requested expiry; None if it never expires.
@@ -45,16 +45,16 @@ class TokenLifetimes:
         """Return the latest expiry date that can be requested."""
         return now.astimezone(UTC).date() + self.longest
 
-    def get_default_day(self, now: datetime) -> date | None:
+    def get_default_expiry_day(self, now: datetime) -> date | None:
         """Return the default expiry date, or None for tokens that never expire."""
         return None if self.usual is None else now.astimezone(UTC).date() + self.usual
 
     def compute_expiry(self, day: date | None, *, now: datetime) -> datetime | None:
-        """Return 00:00 UTC on a day as the expiry, or the default expiry if `day` is None.
+        """Return the expiry time for a day (00:00 UTC), or the default expiry if `day` is None.
 
         Raise InvalidError if the day is not in the future, or exceeds the maximum lifetime.
         """
-        chosen = self.get_default_day(now) if day is None else day
+        chosen = self.get_default_expiry_day(now) if day is None else day
         if chosen is None:
             return None
         today, last = now.astimezone(UTC).date(), self.get_latest_expiry_day(now)
@@ -87,7 +87,7 @@ def count_tokens_without_expiry(*, session: Session) -> int:
 def assign_expiry_to_tokens(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> int:
-    """Assign the default expiry to tokens without an expiry, and return their number.
+    """Assign the default expiry to tokens without an expiry, and return the number of tokens.
 
     An audit event is recorded for each token. `commit_batch` is called after each batch, and must
     commit. Do nothing while tokens without an expiry are permitted.
@@ -102,7 +102,7 @@ def assign_expiry_to_tokens(
 def assign_expiry_to_token_batch(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime
 ) -> int:
-    """Assign the default expiry to one batch of tokens, and return their number."""
+    """Assign the default expiry to one batch of tokens, and return the number of changed tokens."""
     until = lifetimes.compute_expiry(None, now=now)
     if until is None:
         return 0
@@ -116,7 +116,9 @@ def assign_expiry_to_token_batch(
         .with_for_update(of=token, skip_locked=True)
     ).all()
     session.execute(
-        update_rows(token).where(token.id.in_([row.id for row in rows])).values(expires_at=until)
+        build_bulk_update(token)
+        .where(token.id.in_([row.id for row in rows]))
+        .values(expires_at=until)
     )
     for row in rows:
         event = Event(

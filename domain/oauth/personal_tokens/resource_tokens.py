@@ -13,7 +13,7 @@ from domain.access.scopes import Scope
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.oauth.personal_tokens.lists import (
+from domain.oauth.personal_tokens.token_lists import (
     TokenView,
     get_token,
 )
@@ -25,7 +25,7 @@ from domain.oauth.personal_tokens.tokens import (
     create_personal_token,
 )
 from domain.projects.bots import create_bot, find_bot_roles
-from domain.projects.members import check_grantable, lock_members
+from domain.projects.members import check_can_grant_role, lock_members
 from domain.projects.views import Namespace, Viewer, get_viewer
 from models import Bot, PersonalAccessToken
 
@@ -118,7 +118,7 @@ def create_resource_token(
     Raise InvalidError with the name of the field if a value is invalid. Raise ForbiddenError if the
     viewer no longer has the required role.
     """
-    check_grantable(
+    check_can_grant_role(
         resource_token_request.role, _lock_token_role(namespace, viewer, session=session)
     )
     # The details are checked first, so that no bot without a token is created.
@@ -129,10 +129,10 @@ def create_resource_token(
 
 
 def get_revocable_token(work: UnitOfWork, namespace: Namespace, token_id: int) -> TokenView:
-    """Lock the viewer's role, and return a token that the viewer may rotate and revoke.
+    """Lock the viewer's role, and return a token that the viewer can rotate and revoke.
 
     Raise NotFoundError if the project or group has no such token. Raise ForbiddenError if the
-    viewer may not manage tokens, or if the role of the token is higher than the viewer's role.
+    viewer cannot manage tokens, or if the role of the token is higher than the viewer's role.
     """
     role = _lock_token_role(namespace, get_viewer(work), session=work.session)
     token = get_resource_token(work, namespace, token_id)
@@ -156,7 +156,7 @@ def _lock_token_role(namespace: Namespace, viewer: Viewer, *, session: Session) 
 
 
 def _get_bot_id(namespace: Namespace, token_id: int, *, session: Session) -> int:
-    """Return the id of the bot that owns a token of this project or group.
+    """Return the ID of the bot that owns a token of this project or group.
 
     Raise NotFoundError if there is no such token.
     """

@@ -9,21 +9,21 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.access.scopes import ADMINISTRATOR_SCOPES, SCOPES, UnknownScopeError, parse_scopes
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.database.pagination import MAX_ID
-from domain.core.database.rows import update_rows
 from domain.core.errors import DomainError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
-from domain.oauth.personal_tokens.lists import (
-    TokenView,
-    build_token_view,
-    get_token_row,
-    is_personal_token_live,
-)
-from domain.oauth.personal_tokens.made_by_applications import (
+from domain.oauth.personal_tokens.application_created_tokens import (
     ParentAuthorization,
     lock_parent_authorization,
 )
-from domain.projects.bots import remove_idle_bot
+from domain.oauth.personal_tokens.token_lists import (
+    TokenView,
+    build_live_personal_token_condition,
+    build_token_view,
+    get_token_row,
+)
+from domain.projects.bots import remove_idle_bot_membership
 from models import PersonalAccessToken, User
 
 #: Scopes for OpenID Connect and refresh tokens, which apply only to applications.
@@ -44,11 +44,15 @@ class NotPersonalTokenError(DomainError):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenDetails:
-    """The requested fields of a token; scopes are space-separated."""
+    """The requested settings of a personal access token.
+
+    The scopes are separated by spaces.
+    """
 
     name: str
     scopes: str
-    #: Time of expiry; None if the token expires only with the access of `parent`, if at all.
+    #: Time when the token expires. If it is None, the token expires with its `parent`, or never
+    #: if it has no parent.
     expires_at: datetime | None
     description: str = ""
     #: Authorization of the application that creates the token, which the token cannot outlive.
@@ -66,7 +70,7 @@ class NewToken:
 def create_personal_token(
     user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
-    """Store a personal access token.
+    """Create and store a personal access token.
 
     Raise InvalidError with the name of the field if a value is invalid, or NotFoundError if there
     is no such user.
@@ -81,7 +85,7 @@ def create_personal_token(
 
 
 def check_token_details(details: TokenDetails) -> TokenDetails:
-    """Return the details as they are stored.
+    """Check the details of a token, and return the details to store.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
@@ -97,7 +101,7 @@ def check_token_details(details: TokenDetails) -> TokenDetails:
 def check_no_administrator_scopes(details: TokenDetails) -> None:
     """Reject scopes that only tokens of administrators may have.
 
-    Raise InvalidError for such a scope.
+    Raise InvalidError if such a scope is requested.
     """
     for scope in details.scopes.split():
         if scope in ADMINISTRATOR_SCOPES:
@@ -177,7 +181,7 @@ def _store_token(
         key_thumbprint=parent.key_thumbprint if parent else None,
     )
     session.add(row)
-    session.flush()  # This assigns the id.
+    session.flush()  # This assigns the ID.
     return NewToken(clear=credential.clear, token=build_token_view(row, now))
 
 
@@ -194,8 +198,8 @@ def rotate_personal_token(
     family_id = old.family_id or old.id
     _lock_family(family_id, session=session)
     claimed = session.scalar(
-        update_rows(PersonalAccessToken)
-        .where(PersonalAccessToken.id == token_id, is_personal_token_live(now))
+        build_bulk_update(PersonalAccessToken)
+        .where(PersonalAccessToken.id == token_id, build_live_personal_token_condition(now))
         .values(revoked_at=now, family_id=family_id)
         .returning(PersonalAccessToken.id)
     )
@@ -220,7 +224,7 @@ def _find_parent(token: PersonalAccessToken, *, session: Session) -> ParentAutho
 
 
 def _lock_family(family_id: int, *, session: Session) -> None:
-    """Lock a token family, so that concurrent rotations add no token during a revocation."""
+    """Lock a token family, so that concurrent rotations cannot add tokens during a revocation."""
     token = PersonalAccessToken
     session.execute(
         select(token.id)
@@ -246,18 +250,18 @@ def revoke_token_family(work: UnitOfWork, presented: str) -> TokenView | None:
         return None
     _lock_family(row.family_id, session=session)
     session.execute(
-        update_rows(token)
+        build_bulk_update(token)
         .where(token.family_id == row.family_id, token.revoked_at.is_(None))
         .values(revoked_at=now)
     )
-    remove_idle_bot(row.user_id, session=session, now=now)
+    remove_idle_bot_membership(row.user_id, session=session, now=now)
     return build_token_view(row, now)
 
 
 def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
-    """Revoke all personal access tokens of a user, and return their number."""
+    """Revoke all personal access tokens of a user, and return the number of revoked tokens."""
     revoked = session.scalars(
-        update_rows(PersonalAccessToken)
+        build_bulk_update(PersonalAccessToken)
         .where(PersonalAccessToken.user_id == user_id, PersonalAccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(PersonalAccessToken.id)
@@ -266,7 +270,7 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
 
 
 def revoke_personal_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> TokenView:
-    """Revoke a token, unless it is already revoked, and return it.
+    """Revoke a token if it has not been revoked yet, and return the token.
 
     Raise NotFoundError for a token of another user unless `owner_id` is None.
     """
@@ -275,5 +279,5 @@ def revoke_personal_token(work: UnitOfWork, token_id: int, *, owner_id: int | No
     if token.revoked_at is None:
         token.revoked_at = now
         session.flush()  # The next query must not find the revoked token.
-        remove_idle_bot(token.user_id, session=session, now=now)
+        remove_idle_bot_membership(token.user_id, session=session, now=now)
     return build_token_view(token, now)

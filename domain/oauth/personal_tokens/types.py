@@ -17,18 +17,18 @@ from domain.core.types.base import (
     SecretResource,
     Time,
     Words,
-    join_option_words,
+    join_option_values,
 )
 from domain.core.types.pagination import OffsetQuery
-from domain.oauth.personal_tokens.lists import TIME_COLUMNS, TokenFilter
+from domain.oauth.personal_tokens.token_lists import TIME_COLUMNS, TokenFilter
 from domain.projects.views import Namespace
 
 
-def _is_given(value: Any) -> bool:
+def _is_not_none(value: Any) -> bool:
     return value is not None
 
 
-def _replace_empty_by_none(text: str) -> str | None:
+def _replace_empty_with_none(text: str) -> str | None:
     return text or None
 
 
@@ -72,7 +72,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
     def build_filter(
         self, *, owner_id: int | None = None, namespace: Namespace | None = None
     ) -> TokenFilter:
-        """Return the filter, limited to an owner, or to the bots of a project or group."""
+        """Return the token filter, limited to an owner or to the bots of a project or group."""
         return TokenFilter(
             owner_id=owner_id,
             user_id=self.user_id,
@@ -80,17 +80,17 @@ class TokenQuery(OffsetQuery, GitLabQuery):
             is_active=None if self.state is None else self.state == "active",
             is_revoked=self.revoked,
             search=self.search,
-            at_least=self._list_given_times("after"),
-            at_most=self._list_given_times("before"),
+            at_least=self._get_time_filters("after"),
+            at_most=self._get_time_filters("before"),
         )
 
-    def _list_given_times(self, side: str) -> dict[str, datetime]:
+    def _get_time_filters(self, side: str) -> dict[str, datetime]:
         found = {name: getattr(self, f"{name}_{side}") for name in TIME_COLUMNS}
         return {name: moment for name, moment in found.items() if moment is not None}
 
 
 class RotationBody(Body):
-    """The expiry date of the new token. The default is one week from now."""
+    """Request body for rotating a token. By default, the new token expires in one week."""
 
     expires_at: RequestDay | None = None
 
@@ -102,9 +102,11 @@ class TokenBody(Body):
     scopes: Words = ()
     expires_at: RequestDay | None = Field(
         default=None,
-        description="Expiry date of the token. The default is in a year, or the maximum lifetime "
-        "if that is shorter. Before release 16.0, the token never expires by default, unless the "
-        "maximum lifetime is less than a year.",
+        description=(
+            "Expiry date of the token. The default is one year from now, or the end of the maximum "
+            "lifetime if that is earlier. Before release 16.0, the token never expires by default, "
+            "unless the maximum lifetime is less than a year."
+        ),
     )
     description: str = ""
 
@@ -113,7 +115,7 @@ class OwnTokenBody(TokenBody):
     """The settings for a new token of the current user."""
 
     name: str = Field(description="Name that describes the purpose of the token.")
-    scopes: Annotated[Words, BeforeValidator(join_option_words)] = Field(
+    scopes: Annotated[Words, BeforeValidator(join_option_values)] = Field(
         description="Scopes, separated by spaces."
     )
     days: int | None = Field(
@@ -132,15 +134,15 @@ class AccessToken(Resource):
 
     id: int
     name: str
-    revoked: Annotated[bool, BeforeValidator(_is_given)] = Field(validation_alias="revoked_at")
+    revoked: Annotated[bool, BeforeValidator(_is_not_none)] = Field(validation_alias="revoked_at")
     created_at: Time
-    description: Annotated[str | None, BeforeValidator(_replace_empty_by_none)]
+    description: Annotated[str | None, BeforeValidator(_replace_empty_with_none)]
     scopes: list[str]
     user_id: int
     last_used_at: Time | None
     active: bool = Field(validation_alias="is_active")
     expires_at: Annotated[date | None, BeforeValidator(_get_date)] = Field(
-        description="Null for a token that never expires."
+        description="Expiry date. Null if the token never expires."
     )
 
 

@@ -1,7 +1,7 @@
 """Actions on the contacts of users, and on the notification channels of projects and groups.
 
 The operator can manage the contacts of a user without confirmation codes. In this case,
-`work.actor.id` is the id of the user.
+`work.actor.id` is the ID of the user.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.access.authorizations import lock_authorization
 from domain.audit.events import EventKind, NamespaceIds
-from domain.core.database.locks import release_locks
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
@@ -30,14 +30,22 @@ from domain.paging.contacts.types import (
     ContactTest,
 )
 from domain.paging.escalations.policies import check_no_policy_pages
-from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.escalations.policy_steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
-from domain.paging.notifications.contact_types.base import ContactAddress, UrlReader, UrlService
+from domain.paging.notifications.contact_types.base import (
+    ContactAddress,
+    ParsedServiceUrl,
+    UrlParser,
+)
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.notifications.states import MessageState
-from domain.projects.owners import build_owner_columns, find_group_ids_above, find_owner_group_paths
+from domain.projects.row_ownership import (
+    build_owner_columns,
+    find_ancestor_group_ids,
+    find_owner_group_paths,
+)
 from domain.projects.views import ProjectOrGroup
 
 #: Maximum time to wait for the result of a test message. A service may take several seconds.
@@ -47,9 +55,9 @@ _TEST_RESULT_POLL_SECONDS = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class ContactFunctions:
-    """Functions that the deployment provides for contact actions."""
+    """Functions that parse contact URLs and look up the outcomes of messages."""
 
-    read_url: UrlReader
+    read_url: UrlParser
     #: Function that returns the outcome and the last error of a message. The outcome is None while
     #: the message is queued. The function returns None if the message was deleted.
     find_outcome: Callable[[int], Sequence[str | None] | None]
@@ -92,7 +100,7 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
 
 @action("contacts.change")
 def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
-    """Change a contact. A new address must be confirmed with a code that is sent to the address."""
+    """Change a contact, and send a confirmation code if its address changes."""
     changed = _change_contact(work, contact_id, _build_user_owner(work), change)
     has_code = changed.confirmed_at is not None or changed.code_state is not None
     return changed if change.address is None or has_code else send_code(work, contact_id)
@@ -100,7 +108,7 @@ def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> 
 
 @action("contacts.send_code")
 def send_code(work: UnitOfWork, contact_id: int) -> Contact:
-    """Send a new code to a contact that is not confirmed."""
+    """Send a new confirmation code to an unconfirmed contact."""
     contacts.send_code(work, contact_id, _build_user_owner(work))
     return show_contact(work, contact_id)
 
@@ -115,7 +123,8 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
     owner = _build_user_owner(work)
     confirmed, problem = contacts.confirm_contact(work, contact_id, given.code, owner)
     if problem is not None:
-        release_locks(work.session)  # This commits the failed attempt, although the request fails.
+        # This commits the failed attempt, although the request fails.
+        commit_to_release_locks(work.session)
         raise InvalidError(problem, field="code")
     if not was_confirmed:
         record_contact_event(
@@ -126,7 +135,7 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
 
 @action("contacts.send_test", command="test")
 def send_contact_test(work: UnitOfWork, contact_id: int) -> ContactTest:
-    """Send a test message and return the result."""
+    """Send a test message to a contact and return the outcome."""
     return _send_test_and_wait(work, contact_id, _build_user_owner(work))
 
 
@@ -169,7 +178,7 @@ def list_channels(
     """List the channels of a project or group."""
     found = [*contacts.list_contacts(_build_namespace_owner(holder), session=work.session)]
     if query.include_ancestor_groups:
-        above = find_group_ids_above(holder, session=work.session)
+        above = find_ancestor_group_ids(holder, session=work.session)
         found += contacts.list_group_channels(above, session=work.session)
     part = found[query.offset : query.offset + query.page_size]
     return ListPage(items=_build_channels(work, *part), total=len(found))
@@ -184,7 +193,7 @@ def show_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> C
 
 @action("notification_channels.create")
 def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -> Channel:
-    """Create a channel."""
+    """Create a notification channel."""
     made = _create_contact(work, _build_namespace_owner(holder), new, is_confirmed=True)
     return _build_channels(work, made)[0]
 
@@ -193,14 +202,14 @@ def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -
 def change_channel(
     work: UnitOfWork, holder: ProjectOrGroup, channel_id: int, change: ContactChange
 ) -> Channel:
-    """Change a channel."""
+    """Change a notification channel."""
     changed = _change_contact(work, channel_id, _build_namespace_owner(holder), change)
     return _build_channels(work, changed)[0]
 
 
 @action("notification_channels.send_test", command="test")
 def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactTest:
-    """Send a test message and return the result."""
+    """Send a test message to a channel and return the outcome."""
     return _send_test_and_wait(work, channel_id, _build_namespace_owner(holder))
 
 
@@ -256,8 +265,8 @@ def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAdd
         message = "Only a device can change its own address. Turn on notifications on the device."
         raise InvalidError(message, field="address")
 
-    def read_url(url: str) -> UrlService:
-        release_locks(work.session)  # Reading a URL starts a process.
+    def read_url(url: str) -> ParsedServiceUrl:
+        commit_to_release_locks(work.session)  # Parsing a URL starts a process, which is slow.
         return means.read_url(url)
 
     return contact_type.validate_address(text.strip(), read_url=read_url)
@@ -280,9 +289,9 @@ def _change_contact(
 
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:
-    """Send a test message through the worker, like a page, and wait for its outcome."""
+    """Send a test message through the worker that sends pages, and wait for the outcome."""
     message_id = contacts.send_test(work, contact_id, owner)
-    release_locks(work.session)
+    commit_to_release_locks(work.session)
     find_outcome = work.policy(ContactFunctions).find_outcome
     end = monotonic() + _TEST_RESULT_TIMEOUT_SECONDS
     while monotonic() < end:

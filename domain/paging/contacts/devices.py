@@ -17,8 +17,8 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.core.database.pagination import parse_id
 from domain.core.errors import NotFoundError
-from domain.core.keyring import Keyring, UndecipherableError
-from domain.delivery.outgoing.addresses import AddressPolicy, check_url_allowed
+from domain.core.keyring import Keyring, UndecryptableError
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy, check_url_allowed
 from domain.paging.contacts.actions import record_contact_event
 from domain.paging.notifications import contacts
 from domain.paging.notifications.contact_types.device import DEVICE, build_device_address
@@ -40,7 +40,10 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
     notification rules stay valid. Raise InvalidError if the subscription is invalid, or if the user
     has the maximum number of contacts.
     """
-    subscription, keyring = _parse_allowed(work, subscription_text), work.policy(Keyring)
+    subscription, keyring = (
+        _parse_allowed_subscription(work, subscription_text),
+        work.policy(Keyring),
+    )
     own = _select_devices().where(ContactRow.user_id == work.actor.id).with_for_update()
     rows = work.session.scalars(own).all()
     # A browser has only one subscription for this service.
@@ -49,7 +52,7 @@ def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Con
     expired = (each for each in rows if each.confirmed_at is None and each.label == label)
     row = next(chain(same, expired), None)
     if row is not None:
-        return _renew(work, row, subscription)
+        return _renew_contact(work, row, subscription)
     new = NewContact(
         owner=ContactOwner(user_id=work.actor.id),
         address=build_device_address(subscription),
@@ -80,13 +83,13 @@ def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
     if not any(hmac.compare_digest(each.hex().encode(), code.encode()) for each in codes):
         raise NotFoundError(_NOT_FOUND_MESSAGE)
     own = work.with_actor(user.id, user.username)
-    renewed = _parse_allowed(work, subscription_text)
-    _renew(own, row, renewed)
+    renewed = _parse_allowed_subscription(work, subscription_text)
+    _renew_contact(own, row, renewed)
     return _build_token(row, renewed, keyring)
 
 
 class DeviceIdentity(NamedTuple):
-    """Values for a device: the digest identifies its browser, and the token renews its contact."""
+    """A digest that identifies a device's browser, and a token that renews its contact."""
 
     digest: str
     token: str
@@ -105,7 +108,7 @@ def find_device_identities(
     return found
 
 
-def _parse_allowed(work: UnitOfWork, text: str) -> PushSubscription:
+def _parse_allowed_subscription(work: UnitOfWork, text: str) -> PushSubscription:
     """Parse a subscription, and check that the address of its push service is not blocked.
 
     Raise InvalidError if the subscription is invalid or the address is blocked.
@@ -124,7 +127,7 @@ def _format_signed_text(row: ContactRow, subscription: PushSubscription) -> str:
     return f"renew device {row.id} {subscription.digest}"
 
 
-def _renew(work: UnitOfWork, row: ContactRow, subscription: PushSubscription) -> Contact:
+def _renew_contact(work: UnitOfWork, row: ContactRow, subscription: PushSubscription) -> Contact:
     address, keyring = build_device_address(subscription), work.policy(Keyring)
     contacts.replace_address(row, address, keyring=keyring, now=work.now)
     if row.confirmed_at is None:
@@ -142,5 +145,5 @@ def _select_devices() -> Select[ContactRow]:
 def _find_subscription(row: ContactRow, keyring: Keyring) -> PushSubscription | None:
     try:
         return parse_push_subscription(keyring.decrypt(row.address_ciphertext or ""))
-    except UndecipherableError:
+    except UndecryptableError:
         return None

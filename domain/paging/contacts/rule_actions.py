@@ -66,7 +66,7 @@ def create_rule(work: UnitOfWork, new: NewContactRule) -> ContactRule:
     row = RuleRow(user_id=work.actor.id or 0, created_at=work.now)
     _set_rule_fields(work, row, new)
     work.session.add(row)
-    work.session.flush()  # The flush assigns the id.
+    work.session.flush()  # The flush assigns the ID.
     _record_rule_event(work, EventKind.CONTACT_RULE_CREATED, row)
     return _build_contact_rule(row, _find_contact_labels(work))
 
@@ -96,7 +96,7 @@ def delete_rule(work: UnitOfWork, rule_id: int) -> ContactRule:
 
 
 def _set_rule_fields(work: UnitOfWork, row: RuleRow, new_contact_rule: NewContactRule) -> None:
-    """Set the fields of a notification rule.
+    """Store the fields of a request body in the row of a notification rule.
 
     Raise InvalidError if the user already has an identical rule.
     """

@@ -18,7 +18,7 @@ from domain.paging.notifications.rules import (
     find_first_delays,
 )
 from domain.paging.on_call.rotation_syntax import WEEKDAYS, format_restriction, format_time_of_day
-from domain.paging.on_call.schedule_values import Restriction
+from domain.paging.on_call.schedule_plans import Restriction
 from domain.paging.on_call.types import NewRestriction, OnCallRestriction
 
 MAX_RULE_DELAY_MINUTES = MAX_RULE_DELAY // timedelta(minutes=1)
@@ -41,7 +41,7 @@ class ContactRuleQuery(OffsetQuery):
 
 
 class ContactRule(Resource):
-    """A notification rule for a contact."""
+    """A rule that sends pages about certain alerts to a contact, optionally after a delay."""
 
     id: int
     contact_id: int
@@ -57,9 +57,9 @@ class ContactRule(Resource):
 
 
 class NewContactRule(Body):
-    """A new notification rule."""
+    """Request body that creates a notification rule."""
 
-    contact_id: Annotated[Id, Option("--contact")] = Field(description="Id of a confirmed contact.")
+    contact_id: Annotated[Id, Option("--contact")] = Field(description="ID of a confirmed contact.")
     alerts: _AlertSelectionName = Field(
         default="all",
         description="Alerts that the rule applies to. `other` means all alerts that are not "
@@ -83,11 +83,11 @@ class NewContactRule(Body):
 
 @make_fields_optional
 class ContactRuleChange(NewContactRule):
-    """Changes to a notification rule; omitted fields are kept."""
+    """Changes to a notification rule. Omitted fields are kept."""
 
 
 class ContactRuleSummary(Resource):
-    """Summary of the notification rules of a user."""
+    """Sentences that describe a user's notification rules, and warnings about gaps in the rules."""
 
     sentences: list[str] = Field(
         description="Summary of the rules, with one sentence for each kind of alert and period."
@@ -131,7 +131,7 @@ def _get_time_of_day(minutes: int) -> time:
 def describe_rules(rules: Iterable[NotificationRule], labels: Mapping[int, str]) -> Iterator[str]:
     """Yield sentences that describe rules, grouped by alert selection and period.
 
-    `labels` maps the ids of contacts to their labels.
+    `labels` maps the IDs of contacts to their labels.
     """
     together: dict[tuple[AlertSelection, TimeWindow | None], list[NotificationRule]] = {}
     for each in rules:

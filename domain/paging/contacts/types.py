@@ -30,7 +30,7 @@ class ChannelQuery(ContactQuery):
 
 
 class Channel(Contact):
-    """A channel of a project or group."""
+    """A contact of a project or group, which escalation policies can page."""
 
     group: str | None = Field(
         description="Path of the group that owns the channel. Null if a project owns it."
@@ -38,7 +38,7 @@ class Channel(Contact):
 
 
 class ContactBody(Body):
-    """A new contact or channel."""
+    """Request body that creates a contact or a channel."""
 
     type: Literal[*(each.name for each in ENTERED_CONTACT_TYPES)]  # type: ignore[valid-type]
     address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
@@ -48,7 +48,7 @@ class ContactBody(Body):
 
 
 class ContactChange(Body):
-    """Changes to a contact or channel. Omitted fields keep their values; the type cannot change."""
+    """Changes to a contact or channel, except its type. Omitted fields keep their values."""
 
     address: Text | None = Field(
         default=None,
@@ -90,7 +90,7 @@ class QuietHoursBody(Body):
 
     @property
     def quiet_hours(self) -> QuietHours:
-        """Convert the body to quiet hours.
+        """The quiet hours that the request body specifies.
 
         Raise InvalidError if a time is invalid.
         """
@@ -115,9 +115,9 @@ class ContactPreferencesBody(Body):
     )
 
     def apply_to_preferences(self, paging_preferences: PagingPreferences) -> PagingPreferences:
-        """Return the changed preferences; omitted fields are kept.
+        """Return the given preferences with the requested changes.
 
-        Raise InvalidError if the quiet hours are invalid.
+        Omitted fields are kept. Raise InvalidError if the quiet hours are invalid.
         """
         hours = self.quiet_hours.quiet_hours if self.quiet_hours is not None else None
         return PagingPreferences(
@@ -140,7 +140,7 @@ class QuietHoursView(Resource):
 
 
 class ContactPreferences(Resource):
-    """Paging preferences of a user."""
+    """The quiet hours and the follow-up setting of a user."""
 
     quiet_hours: QuietHoursView | None
     follow_ups: bool

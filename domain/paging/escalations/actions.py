@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
@@ -21,6 +21,7 @@ from domain.paging.escalations.policies import (
     lock_policies_and_routes,
     resolve_steps,
 )
+from domain.paging.escalations.policy_steps import EscalationPlan, check_plan, serialize_steps
 from domain.paging.escalations.reporting import dry_run
 from domain.paging.escalations.routes import (
     build_routes,
@@ -30,7 +31,6 @@ from domain.paging.escalations.routes import (
     load_routing,
 )
 from domain.paging.escalations.state import ACTIVE_STATES
-from domain.paging.escalations.steps import EscalationPlan, check_plan, serialize_steps
 from domain.paging.escalations.types import (
     MAX_POLICY_NAME_LENGTH,
     AlertRoute,
@@ -44,21 +44,21 @@ from domain.paging.escalations.types import (
     RouteChange,
     RouteQuery,
 )
-from domain.projects.owners import (
+from domain.projects.escalation_followers import update_escalation_followers
+from domain.projects.row_ownership import (
     build_owner_columns,
     build_owner_match_condition,
     build_used_by_condition,
     find_group_chain,
     is_owned_by,
-    is_owned_here_or_above,
+    is_owned_by_self_or_ancestor,
     select_project_ids,
 )
-from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import ProjectOrGroup
 from models import AlertRoute as RouteRow
 from models import Escalation, Group, Project
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Maximum number of escalation policies and of routes in a project or group.
 MAX_POLICIES = 100
@@ -71,7 +71,7 @@ def list_policies(
     work: UnitOfWork, holder: ProjectOrGroup, query: PolicyQuery
 ) -> ListPage[EscalationPolicy]:
     """List the escalation policies of a project or group."""
-    listed = is_owned_here_or_above(
+    listed = is_owned_by_self_or_ancestor(
         PolicyRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     here = select(PolicyRow).where(listed)
@@ -87,7 +87,7 @@ def list_policies(
 def show_policy(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str) -> EscalationPolicy:
     """Show an escalation policy.
 
-    `policy_id` is the id or the name of the policy. Names are not case-sensitive. Raise
+    `policy_id` is the ID or the name of the policy. Names are not case-sensitive. Raise
     NotFoundError if there is no such policy.
     """
     return build_policies([_get_policy_row(work, holder, policy_id)], session=work.session)[0]
@@ -133,7 +133,7 @@ def create_policy(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> E
     row.name = _check_name(new.name, "Night")
     _set_policy_fields(work, holder, row, plan, is_default=new.default)
     _store_policy(work, row)
-    update_followed_projects(select_project_ids(holder), session=work.session)
+    update_escalation_followers(select_project_ids(holder), session=work.session)
     return _build_and_record_policy(work, holder, row, EventKind.ESCALATION_POLICY_CREATED)
 
 
@@ -185,18 +185,18 @@ def delete_policy(
 
     Active escalations of the policy start again with another policy that applies to their alerts.
     Return the deleted policy. Raise NotFoundError if there is no such policy. Raise ConflictError
-    if a route uses the policy, or if it is escalating an alert to which no other policy applies.
+    if a route uses the policy, or if no other policy applies to an alert that it is escalating.
     """
     lock_policies_and_routes(holder, session=work.session)
     row = _get_policy_row(work, holder, policy_id)
     policy = build_policies([row], session=work.session)[0]
     _check_no_route_uses_policy(work, holder, row)
-    _check_escalations_have_other_policy(work, row)
+    _check_escalations_have_another_policy(work, row)
     _make_policy_escalations_due(work, row)
-    _record_policy(work, holder, policy, EventKind.ESCALATION_POLICY_REMOVED)
+    _record_policy_event(work, holder, policy, EventKind.ESCALATION_POLICY_REMOVED)
     work.session.delete(row)
     work.session.flush()
-    update_followed_projects(select_project_ids(holder), session=work.session)
+    update_escalation_followers(select_project_ids(holder), session=work.session)
     return policy
 
 
@@ -221,9 +221,9 @@ def _check_no_route_uses_policy(work: UnitOfWork, holder: ProjectOrGroup, row: P
 
 
 def _get_policy_row(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str) -> PolicyRow:
-    """Return the policy with the given id or name; names are not case-sensitive.
+    """Return the policy with the given ID or name.
 
-    Raise NotFoundError if there is no such policy.
+    Names are not case-sensitive. Raise NotFoundError if there is no such policy.
     """
     if isinstance(policy_id, str):
         named = select(PolicyRow).where(
@@ -292,7 +292,7 @@ def _check_name(name: str, example: str) -> str:
     return kept
 
 
-def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> None:
+def _check_escalations_have_another_policy(work: UnitOfWork, row: PolicyRow) -> None:
     """Check that another policy applies to each alert that the policy is escalating.
 
     Raise ConflictError if no other policy applies to an alert.
@@ -327,11 +327,11 @@ def _build_and_record_policy(
     work: UnitOfWork, holder: ProjectOrGroup, row: PolicyRow, kind: EventKind
 ) -> EscalationPolicy:
     policy = build_policies([row], session=work.session)[0]
-    _record_policy(work, holder, policy, kind)
+    _record_policy_event(work, holder, policy, kind)
     return policy
 
 
-def _record_policy(
+def _record_policy_event(
     work: UnitOfWork, holder: ProjectOrGroup, policy: EscalationPolicy, kind: EventKind
 ) -> None:
     details = {
@@ -420,7 +420,7 @@ def change_route(
 
 @action("alert_routes.delete")
 def delete_route(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> AlertRoute:
-    """Delete an alert route, and move the routes after it up.
+    """Delete an alert route, and move up the routes below it.
 
     Return the deleted route. Raise NotFoundError if there is no such route.
     """
@@ -428,7 +428,7 @@ def delete_route(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> Ale
     row = _get_route_row(work, holder, route_id)
     route = _build_route(work, row)
     rows = [each for each in list_route_rows(holder, session=work.session) if each.id != row.id]
-    _record_route(work, holder, route, EventKind.ALERT_ROUTE_REMOVED)
+    _record_route_event(work, holder, route, EventKind.ALERT_ROUTE_REMOVED)
     work.session.delete(row)
     _renumber_routes(rows)
     work.session.flush()
@@ -462,7 +462,7 @@ def _get_route_row(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> R
 def _resolve_policy_id(
     work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str | None
 ) -> int | None:
-    """Return the id of a policy in the project or group, or in an ancestor group.
+    """Return the ID of a policy in the project or group, or in an ancestor group.
 
     If several policies have the same name, the nearest policy is used. Raise InvalidError if no
     policy is found.
@@ -510,11 +510,11 @@ def _build_and_record_route(
 ) -> AlertRoute:
     work.session.flush()
     route = _build_route(work, row)
-    _record_route(work, holder, route, kind)
+    _record_route_event(work, holder, route, kind)
     return route
 
 
-def _record_route(
+def _record_route_event(
     work: UnitOfWork, holder: ProjectOrGroup, route: AlertRoute, kind: EventKind
 ) -> None:
     names: Mapping[int, str] = {

@@ -10,12 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.handling.activity import NewActivityEntry, NoteKind
+from domain.alerts.handling.activity import ActivityEntryKind, NewActivityEntry
 from domain.core.clock import format_message_time
 from domain.core.durations import format_duration
-from domain.paging.escalations.recipients import NamedUser, RecipientLookup, StepRecipients
-from domain.paging.escalations.round_robin import parse_stored_target, serialize_target
-from domain.paging.escalations.snapshot import (
+from domain.paging.escalations.decision_inputs import (
     NamedPlan,
     PageableAlert,
     PreviousProgress,
@@ -24,25 +22,27 @@ from domain.paging.escalations.snapshot import (
     get_progress,
     store_progress,
 )
-from domain.paging.escalations.state import EscalationEvent, EscalationState, get_next_state
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     EscalationProgress,
     Step,
+    advance_after_failed_round,
     advance_after_failure,
     advance_after_round,
     advance_after_step,
-    advance_after_unreached_round,
-    build_direct_step,
-    build_first_progress,
-    find_next_due,
+    build_immediate_step,
+    build_initial_progress,
+    find_next_due_time,
     format_mute_reason,
     shift_escalation_progress,
 )
+from domain.paging.escalations.recipients import NamedUser, RecipientLookup, StepRecipients
+from domain.paging.escalations.round_robin import parse_stored_target, serialize_target
+from domain.paging.escalations.state import EscalationEvent, EscalationState, get_next_state
 from domain.paging.notifications.batching import UserReachability
-from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.page_queue import NewPage
+from domain.paging.notifications.paging_settings import PagingSettings
 from domain.paging.notifications.states import PageState
-from domain.paging.silences.muting import Mute
+from domain.paging.silences.active_mutes import Mute
 from models import Escalation, EscalationPage
 
 #: Time after which pages without a result count as failed. It is longer than the batching delay of
@@ -85,11 +85,11 @@ class DecisionChanges:
     def add_note(self, alert_id: int, text: str) -> None:
         """Add an entry to the activity of an alert."""
         self.entries.append(
-            NewActivityEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text)
+            NewActivityEntry(alert_id=alert_id, kind=ActivityEntryKind.ESCALATION, text=text)
         )
 
 
-class EscalationDecision:
+class EscalationEvaluator:
     """Decides the next actions of one escalation at a given time."""
 
     def __init__(
@@ -135,7 +135,7 @@ class EscalationDecision:
         if former is not None:
             is_same = former.policy_id == row.policy_id
             self._make_next_step_due(
-                get_progress(former) if is_same else build_first_progress(self._now)
+                get_progress(former) if is_same else build_initial_progress(self._now)
             )
         elif row.alert_id in beginnings.severity_increased:
             self._add_note(f"The alert became more severe. Paging starts with {self._policy.name}.")
@@ -143,9 +143,12 @@ class EscalationDecision:
             self._resume_previous_progress(story)
 
     def _make_next_step_due(self, progress: EscalationProgress) -> None:
-        """Make the next step due immediately; after the last step, make step 1 due."""
+        """Make the next step due immediately.
+
+        After the last step, make step 1 due.
+        """
         if progress.step >= len(self._plan.steps):
-            progress = build_first_progress(self._now)
+            progress = build_initial_progress(self._now)
         store_progress(self._row, advance_after_failure(self._plan, progress, now=self._now))
 
     def _resume_previous_progress(self, story: PreviousProgress) -> None:
@@ -155,7 +158,7 @@ class EscalationDecision:
         store_progress(row, story.progress)
         if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
             # All steps had run, so the round starts over and the same users are paged again.
-            store_progress(row, build_first_progress(story.again_at))
+            store_progress(row, build_initial_progress(story.again_at))
             then = f"at {format_message_time(story.again_at)}" if waits else "immediately"
             self._add_note(f"{opened}. All steps had run, so they start again {then}.")
             return
@@ -169,7 +172,10 @@ class EscalationDecision:
         )
 
     def take_due_actions(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
-        """Take all actions that are due; `pages` are the pages of the current round."""
+        """Take all actions that are due.
+
+        `pages` are the pages of the current round.
+        """
         self._correct_clock_difference()
         if self._state is EscalationState.EXHAUSTED:
             self._check_for_response(mute)
@@ -222,7 +228,7 @@ class EscalationDecision:
         self._results.unanswered.append(self._alert)
 
     def _find_hold(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
-        """Return the reason for a hold, its end and the time of the next check.
+        """Return the reason for a hold, the end of the hold, and the time of the next check.
 
         Return None if the escalation is not held.
         """
@@ -293,18 +299,21 @@ class EscalationDecision:
         return "" if self._is_round_over else ", so the next step runs immediately"
 
     def _page_acknowledger(self) -> None:
-        """Page the user whose acknowledgement expired, before the first step."""
+        """Page the user whose acknowledgement expired.
+
+        This page is sent before the first step is taken.
+        """
         row, user_id = self._row, self._row.answered_by_id
         if user_id is None:
             return
         row.answered_by_id = None
-        found = self._find_recipients(build_direct_step(user_id))
+        found = self._find_recipients(build_immediate_step(user_id))
         if not found.reaches_anyone:
             self._add_note(f"{_ANSWERED_BY} cannot be reached, so paging starts again immediately.")
             self._log_unreached_users(found.unreached)
             return
         self._queue_pages(_list_recipient_keys(found), 0, f"escalation {row.id}, asked first")
-        store_progress(row, build_first_progress(self._now + _ACKNOWLEDGER_RESPONSE_TIME))
+        store_progress(row, build_initial_progress(self._now + _ACKNOWLEDGER_RESPONSE_TIME))
         row.judge_at = self._now + _EVALUATE_PAGES_AFTER
         pause = format_duration(_ACKNOWLEDGER_RESPONSE_TIME)
         self._add_note(
@@ -321,7 +330,7 @@ class EscalationDecision:
         seen: set[tuple[int | None, int | None]] = set()
         for number, step in enumerate(taken, 1):
             found = (
-                self._find_same_round_robin(step, number)
+                self._find_current_round_robin_recipients(step, number)
                 if step.takes_turns
                 else self._find_recipients(step)
             )
@@ -337,7 +346,7 @@ class EscalationDecision:
                     break
                 if not self._start_next_round():
                     return
-            due = find_next_due(self._plan, self._progress) or self._now
+            due = find_next_due_time(self._plan, self._progress) or self._now
             if due > self._now:
                 break
             self._take_next_step()
@@ -345,13 +354,16 @@ class EscalationDecision:
         row.next_at = min(each for each in waited_for if each is not None)
 
     def _start_next_round(self) -> bool:
-        """Start the next round, or end the escalation. Return whether another round follows."""
+        """Start the next round, or end the escalation.
+
+        Return whether another round was started.
+        """
         row, now = self._row, self._now
         following: EscalationProgress | None
         if row.has_reached:
             following = advance_after_round(self._plan, self._progress, now=now)
         else:
-            following = advance_after_unreached_round(
+            following = advance_after_failed_round(
                 self._plan, self._progress, started_at=row.started_at, now=now
             )
             self._results.unreached.append(self._alert)
@@ -375,7 +387,7 @@ class EscalationDecision:
         self._apply_event(EscalationEvent.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
         found = (
-            self._find_next_round_robin(step, number)
+            self._find_next_round_robin_recipients(step, number)
             if step.takes_turns
             else self._find_recipients(step)
         )
@@ -397,8 +409,8 @@ class EscalationDecision:
             alert.project, step, is_critical=alert.is_critical
         )
 
-    def _find_next_round_robin(self, step: Step, number: int) -> StepRecipients:
-        """Return the recipients of the next round-robin target that reaches anyone."""
+    def _find_next_round_robin_recipients(self, step: Step, number: int) -> StepRecipients:
+        """Return the recipients of the next reachable target in the rotation."""
         row, skipped = self._row, list[str]()
         for target in self._recipients.turns.order_targets(row.policy_id, number, step):
             found = self._find_recipients(replace(step, targets=(target,)))
@@ -411,7 +423,7 @@ class EscalationDecision:
         # Nobody can be reached now. As in other steps, pages to users in quiet hours wait.
         return self._find_recipients(step)
 
-    def _find_same_round_robin(self, step: Step, number: int) -> StepRecipients:
+    def _find_current_round_robin_recipients(self, step: Step, number: int) -> StepRecipients:
         """Return the recipients of the target that was paged before, or of the next target.
 
         The next target is used if the previous target is no longer part of the step.
@@ -419,7 +431,7 @@ class EscalationDecision:
         stored = (self._row.turns or {}).get(str(number))
         target = parse_stored_target(stored) if stored else None
         if target not in step.targets:
-            return self._find_next_round_robin(step, number)
+            return self._find_next_round_robin_recipients(step, number)
         return self._find_recipients(replace(step, targets=(target,)))
 
     def _queue_pages(
@@ -455,7 +467,7 @@ class EscalationDecision:
             row.last_paged_at = self._now
 
     def _log_unreached_recipients(self, recipients: StepRecipients, number: int) -> None:
-        """Note in the activity which recipients the step did not reach, and why."""
+        """Record in the alert's activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(recipients.gaps)
         if not recipients.reaches_anyone:
@@ -474,7 +486,7 @@ class EscalationDecision:
         self._results.entries += [
             NewActivityEntry(
                 alert_id=self._row.alert_id,
-                kind=NoteKind.PAGE,
+                kind=ActivityEntryKind.PAGE,
                 text=f"{reach.value} and was not paged",
                 user_id=person.id,
                 user_name=person.name,
@@ -505,6 +517,6 @@ def _is_accepted_page(page: EscalationPage) -> bool:
 
 
 def _list_recipient_keys(recipients: StepRecipients) -> list[tuple[int | None, int | None]]:
-    """Return the recipients of a step as pairs: a user id and None, or None and a channel id."""
+    """Return the recipients of a step as pairs: a user ID and None, or None and a channel ID."""
     users: list[tuple[int | None, int | None]] = [(each, None) for each in recipients.user_ids]
     return users + [(None, each) for each in recipients.channel_ids]

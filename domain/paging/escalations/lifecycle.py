@@ -33,31 +33,36 @@ from domain.alerts.change_feed import (
 from domain.alerts.handling.activity import add_activity_entries
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.core.database.rows import insert_rows, update_rows
-from domain.core.schedule_conditions import NOW, Moment, build_time_from_now
+from domain.core.database.bulk_statements import build_bulk_insert, build_bulk_update
+from domain.core.due_time_sql import NOW, Moment, build_time_from_now
 from domain.paging.escalations.decision import (
     DecisionChanges,
-    EscalationDecision,
+    EscalationEvaluator,
     EscalationSettings,
 )
-from domain.paging.escalations.early_escalations import create_escalations_of_changed_alerts
-from domain.paging.escalations.locks import lock_escalations, schedule_escalations_now
-from domain.paging.escalations.maintainer_notices import (
-    NOBODY_REACHED,
-    NOBODY_RESPONDED,
-    notify_of_paging_failure,
-)
-from domain.paging.escalations.policies import build_plan
-from domain.paging.escalations.recipients import RecipientLookup, load_recipients
-from domain.paging.escalations.round_robin import lock_round_robin_turns
-from domain.paging.escalations.routes import PolicyChoice, load_routing
-from domain.paging.escalations.snapshot import (
+from domain.paging.escalations.decision_inputs import (
     NamedPlan,
     PageableAlert,
     StartReasons,
     find_pageable_alerts,
     find_previous_progress,
 )
+from domain.paging.escalations.locks import lock_escalations, schedule_escalations_now
+from domain.paging.escalations.maintainer_notices import (
+    NOBODY_REACHED,
+    NOBODY_RESPONDED,
+    notify_of_paging_failure,
+)
+from domain.paging.escalations.missing_escalations import create_escalations_for_changed_alerts
+from domain.paging.escalations.policies import build_plan
+from domain.paging.escalations.policy_steps import (
+    EscalationPlan,
+    build_immediate_step,
+    build_initial_progress,
+)
+from domain.paging.escalations.recipients import RecipientLookup, load_recipients
+from domain.paging.escalations.round_robin import lock_round_robin_turns
+from domain.paging.escalations.routes import PolicyChoice, load_routing
 from domain.paging.escalations.snoozes import (
     end_snoozes_on_severity_increase,
     is_waiting_for_end_time,
@@ -71,11 +76,10 @@ from domain.paging.escalations.state import (
     find_states_before,
     get_next_state,
 )
-from domain.paging.escalations.steps import EscalationPlan, build_direct_step, build_first_progress
-from domain.paging.notifications.paging import cancel_pages, queue_pages, release_critical_pages
-from domain.paging.notifications.policy import PagingSettings
-from domain.paging.silences.muting import find_mutes
-from domain.projects.owners import GroupChain, find_group_chains
+from domain.paging.notifications.page_queue import cancel_pages, queue_pages, release_critical_pages
+from domain.paging.notifications.paging_settings import PagingSettings
+from domain.paging.silences.active_mutes import find_mutes
+from domain.projects.row_ownership import GroupChain, find_group_chains
 from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
@@ -121,7 +125,7 @@ def process_alert_changes(
     # Another worker may be taking a step and queueing pages for the previous state. Locking waits
     # for that worker.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
-    create_escalations_of_changed_alerts(
+    create_escalations_for_changed_alerts(
         last, session=session, now=now, parser_settings=escalation_settings.reading
     )
     stop_acknowledged_escalations(answered, session=session, now=now)
@@ -138,7 +142,7 @@ def process_alert_changes(
     start_escalations(
         begins, session=session, now=now, escalation_settings=escalation_settings, raised=elsewhere
     )
-    _release_pages_of_critical_alerts(raised - elsewhere, session=session, now=now)
+    _release_critical_pages(raised - elsewhere, session=session, now=now)
 
 
 def _find_rerouted_alerts(
@@ -171,10 +175,8 @@ def _find_rerouted_alerts(
     return found
 
 
-def _release_pages_of_critical_alerts(
-    alert_ids: Collection[int], *, session: Session, now: datetime
-) -> None:
-    """Send the pages that quiet hours hold back if their alerts have become critical."""
+def _release_critical_pages(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Release pages delayed by quiet hours if their alerts have become critical."""
     alerts = find_pageable_alerts(alert_ids, session=session)
     critical = [number for number, alert in alerts.items() if alert.is_critical]
     if critical:
@@ -187,7 +189,7 @@ def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datet
         return
     under_way = find_states_before(EscalationEvent.OVER, EscalationState.STOPPED)
     session.execute(
-        update_rows(Escalation)
+        build_bulk_update(Escalation)
         .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
         .values(state=EscalationState.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
     )
@@ -215,7 +217,7 @@ def start_escalations(
     routing = load_routing({each.project_id for each in triggered.values()}, session=session)
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
-    # Escalations that were created in the state `stopped` have not run yet.
+    # Escalations that were created in the `stopped` state have not run yet.
     ran = {row.alert_id for row in former if not _was_created_as_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_previous_progress(new, session=session, now=now)
@@ -232,7 +234,7 @@ def start_escalations(
     for row in rows:
         _copy_previous_escalation(row, begun.get(row.alert_id))
     session.add_all(rows)
-    session.flush()  # Page keys contain the ids of escalations.
+    session.flush()  # Page keys contain the IDs of escalations.
     running = [row for row in rows if row.next_at is not None]
     escalated = {
         row.alert_id: row
@@ -252,7 +254,7 @@ def _was_created_as_stopped(row: Escalation) -> bool:
 
 
 def _copy_previous_escalation(row: Escalation, escalation: Escalation | None) -> None:
-    """Copy the time of the last page and the user to page first from the previous escalation."""
+    """Copy the time of the last page, and the user to page first, from the previous escalation."""
     if escalation is None:
         return
     row.last_paged_at = escalation.last_paged_at
@@ -261,7 +263,7 @@ def _copy_previous_escalation(row: Escalation, escalation: Escalation | None) ->
 
 
 def _build_escalation(alert: PageableAlert, choice: PolicyChoice, *, now: datetime) -> Escalation:
-    begin = build_first_progress(now)
+    begin = build_initial_progress(now)
     pages = choice.policy_id is not None
     return Escalation(
         alert_id=alert.id,
@@ -281,9 +283,9 @@ def _build_escalation(alert: PageableAlert, choice: PolicyChoice, *, now: dateti
 
 
 def process_page_outcomes(*, session: Session, now: datetime) -> int:
-    """Process the outcomes of a batch of pages; return the number of pages.
+    """Process the outcomes of a batch of pages.
 
-    Escalations that wait for these outcomes become due immediately.
+    Escalations that wait for these outcomes become due immediately. Return the number of pages.
     """
     ids = session.scalars(
         select(Page.id).where(Page.has_news).order_by(Page.id).limit(_OUTCOME_BATCH_SIZE)
@@ -309,19 +311,20 @@ def process_page_outcomes(*, session: Session, now: datetime) -> int:
         by_outcome.setdefault(row.outcome, {})[row.id] = row.key
     for outcome, keys in sorted(by_outcome.items()):
         of_news = EscalationPage.page_key.in_(keys.values())
-        session.execute(update_rows(EscalationPage).where(of_news).values(outcome=outcome))
-        session.execute(update_rows(Page).where(Page.id.in_(keys)).values(has_news=False))
+        session.execute(build_bulk_update(EscalationPage).where(of_news).values(outcome=outcome))
+        session.execute(build_bulk_update(Page).where(Page.id.in_(keys)).values(has_news=False))
     return len(news)
 
 
 def find_due_escalations(
     *, session: Session, now: datetime, limit: int = ESCALATION_BATCH_SIZE
 ) -> Sequence[int]:
-    """Return the ids of escalations that are due for a step, a check of holds, or an evaluation.
+    """Return the IDs of escalations that are due.
 
-    This function does not write to the database. Escalations of the most severe alerts come first,
-    then the escalations that have waited longest. After downtime or in an alert storm, many
-    escalations are due at the same time.
+    An escalation is due if it must take its next step, evaluate its pages, or check whether paging
+    is still held back. Escalations of the most severe alerts come first, then the escalations that
+    have waited longest. This order matters after downtime or in an alert storm, when many
+    escalations are due at the same time. This function does not write to the database.
     """
     first = Alert.severity, Escalation.next_at, Escalation.id
     return session.scalars(
@@ -343,8 +346,8 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 
-def find_oldest_due_step(*, session: Session) -> datetime | None:
-    """Return the earliest time at which an escalation is due; None if nothing is scheduled."""
+def find_earliest_due_time(*, session: Session) -> datetime | None:
+    """Return the earliest time at which an escalation is due, or None if nothing is scheduled."""
     return session.scalar(
         select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
     )
@@ -353,9 +356,10 @@ def find_oldest_due_step(*, session: Session) -> datetime | None:
 def take_due_steps(
     ids: Sequence[int], *, session: Session, now: datetime, escalation_settings: EscalationSettings
 ) -> int:
-    """Take the steps of escalations that are still due; return the number of escalations.
+    """Take the steps of escalations that are still due.
 
-    Other workers skip the escalations that this worker has locked.
+    Other workers skip the escalations that this worker has locked. Return the number of
+    escalations.
     """
     rows = session.scalars(
         select(Escalation)
@@ -377,8 +381,8 @@ def take_due_steps(
     ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
-    # The worker will soon process the changes that closed these alerts. Nobody may be paged for
-    # them until then.
+    # The worker will soon process the changes that closed these alerts. Until then, nobody must be
+    # paged for these alerts.
     stop_escalations(over, session=session, now=now)
     labels = find_alert_labels(
         [row.alert_id for row in live], session=session, reading=escalation_settings.reading
@@ -393,7 +397,7 @@ def take_due_steps(
 def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> None:
     """Schedule a retry of a failed step, so that other escalations can run in the meantime."""
     session.execute(
-        update_rows(Escalation)
+        build_bulk_update(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
         .values(next_at=now + _RETRY_DELAY, decided_at=now)
     )
@@ -401,7 +405,7 @@ def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> No
 
 @dataclass(frozen=True)
 class _EscalationBatch:
-    """Locked escalations that are processed together, with their data by alert id."""
+    """Locked escalations that are processed together, with their data by alert ID."""
 
     alerts: Mapping[int, PageableAlert]
     labels: Mapping[int, AlertLabels]
@@ -419,10 +423,10 @@ class _EscalationBatch:
         planned, plans = self._load_plans(rows)
         recipients = self._load_recipients(planned, plans)
         mutes = find_mutes(list(self.labels.values()), moment=now, session=session)
-        pages = _find_pages_of_rounds(planned, session=session)
+        pages = _find_current_round_pages(planned, session=session)
         for row in planned:
             alert = self.alerts[row.alert_id]
-            one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
+            one = EscalationEvaluator(row, alert, plans[row.policy_id], recipients, results, now)
             one.start_escalation(self.beginnings)
             one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
             row.decided_at = now
@@ -431,7 +435,7 @@ class _EscalationBatch:
     def _load_plans(
         self, rows: Sequence[Escalation]
     ) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
-        """Return the escalations to process, and their plans by policy id.
+        """Return the escalations to process, and their plans by policy ID.
 
         An escalation whose policy no longer applies starts again with another policy, or ends.
         """
@@ -465,13 +469,13 @@ class _EscalationBatch:
             key = alert.project, alert.is_critical
             wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
             if row.answered_by_id is not None:
-                wanted[key].add(EscalationPlan((build_direct_step(row.answered_by_id),)))
+                wanted[key].add(EscalationPlan((build_immediate_step(row.answered_by_id),)))
         found = load_recipients(wanted, sends_mail=sends_mail, session=session, now=self.now)
         own = {row.policy_id: plans[row.policy_id].plan for row in rows}
         return replace(found, turns=lock_round_robin_turns(own, session=session))
 
     def _choose_new_policies(self, rows: Sequence[Escalation]) -> Sequence[Escalation]:
-        """Choose policies for escalations without a policy; return the restarted escalations.
+        """Choose policies for escalations without a policy, and return the restarted escalations.
 
         Restarted escalations are new rows, since pages of the previous policy do not count for
         steps of the new policy.
@@ -496,7 +500,7 @@ class _EscalationBatch:
             session.delete(row)
         session.flush()  # An alert can have only one escalation, so delete the old rows first.
         session.add_all(restarted)
-        session.flush()  # Page keys contain the ids of escalations.
+        session.flush()  # Page keys contain the IDs of escalations.
         return [row for row in restarted if row.policy_id is not None]
 
     def _store_changes(self) -> None:
@@ -504,7 +508,7 @@ class _EscalationBatch:
         session.flush()  # Store the rows before statements that bypass the session's objects.
         queue_pages(results.pages, session=session, now=now)
         if results.paged:
-            session.execute(insert_rows(EscalationPage), results.paged)
+            session.execute(build_bulk_insert(EscalationPage), results.paged)
         add_activity_entries(results.entries, session=session, now=now)
         for alerts, failure in (
             (results.unreached, NOBODY_REACHED),
@@ -527,10 +531,10 @@ def _load_policies(
     return {each.id: each for each in found}
 
 
-def _find_pages_of_rounds(
+def _find_current_round_pages(
     rows: Sequence[Escalation], *, session: Session
 ) -> Mapping[int, Sequence[EscalationPage]]:
-    """Return the pages of each escalation's current round, by escalation id."""
+    """Return the pages of each escalation's current round, by escalation ID."""
     rounds = {row.id: row.round for row in rows}
     found: dict[int, list[EscalationPage]] = {}
     for page in session.scalars(

@@ -1,4 +1,4 @@
-"""Functions that lock escalations in id order, which prevents deadlocks.
+"""Functions that lock escalations in ID order, which prevents deadlocks.
 
 Lock escalations before the recipients of pages, and recipients before pages.
 """
@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from models import Escalation
 
 
@@ -23,7 +23,7 @@ def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
 
 def schedule_escalations_now(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
     """Make escalations due immediately if they are due later."""
-    # The database locks the rows in id order before it changes them.
+    # The database locks the rows in ID order before it changes them.
     locked = _select_for_update(*which, Escalation.next_at > now).cte("locked")
-    rows = update_rows(Escalation).where(Escalation.id.in_(locked.select()))
+    rows = build_bulk_update(Escalation).where(Escalation.id.in_(locked.select()))
     session.execute(rows.values(next_at=now))

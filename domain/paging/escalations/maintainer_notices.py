@@ -7,19 +7,19 @@ from typing import NamedTuple, Protocol
 from sqlalchemy.orm import Session
 
 from domain.paging.notifications.delivery_status import MaintainerNotice, notify_maintainers
-from domain.paging.notifications.page_targets import SubjectKind
-from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.page_subjects import SubjectKind
+from domain.paging.notifications.paging_settings import PagingSettings
 from domain.projects.views import Namespace
 
 _MAX_LISTED = 20
 
 
-class UnpagedSubject(Protocol):
+class PagingFailureSubject(Protocol):
     """An alert or incident whose pages failed or received no response."""
 
     @property
     def id(self) -> int:
-        """Id of the alert or incident."""
+        """ID of the alert or incident."""
 
     @property
     def project(self) -> Namespace:
@@ -35,7 +35,7 @@ class UnpagedSubject(Protocol):
 
 
 class PagingFailure(NamedTuple):
-    """A paging failure that is reported to maintainers."""
+    """A kind of paging failure, with the subject and text of the notice to maintainers."""
 
     #: Prefix of notice keys.
     kind: str
@@ -74,7 +74,7 @@ NO_RESPONDER_REACHED = PagingFailure(
 
 
 def notify_of_paging_failure(
-    subjects: Sequence[UnpagedSubject],
+    subjects: Sequence[PagingFailureSubject],
     outcome: PagingFailure,
     policy: PagingSettings,
     *,
@@ -82,7 +82,7 @@ def notify_of_paging_failure(
     now: datetime,
 ) -> None:
     """Notify the maintainers of each project, at most once an hour for each kind of failure."""
-    by_project: dict[Namespace, list[UnpagedSubject]] = {}
+    by_project: dict[Namespace, list[PagingFailureSubject]] = {}
     for each in subjects:
         by_project.setdefault(each.project, []).append(each)
     for project, some in by_project.items():
@@ -96,7 +96,9 @@ def notify_of_paging_failure(
         notify_maintainers(project, notice, policy, session=session, now=now)
 
 
-def _format_list(subjects: Sequence[UnpagedSubject], outcome: PagingFailure, pages: str) -> str:
+def _format_list(
+    subjects: Sequence[PagingFailureSubject], outcome: PagingFailure, pages: str
+) -> str:
     lines = [
         f"#{each.iid} {each.title}\n{pages}/{outcome.about}s/{each.iid}"
         for each in subjects[:_MAX_LISTED]

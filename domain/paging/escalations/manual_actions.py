@@ -10,7 +10,7 @@ from domain.access.actor import AccessMethod, UnitOfWork
 from domain.alerts.change_feed import TRIGGERING_KINDS, ChangeKind, Follower, find_change_backlog
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.acknowledgements import RENEWED_PREFIX, SNOOZED_PREFIX
-from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.activity import ActivityEntryKind, add_activity_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES
@@ -18,20 +18,25 @@ from domain.audit.events import EventKind
 from domain.core.clock import DOUBLE_SUBMISSION_WINDOW, format_message_time
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
-from domain.paging.escalations.early_escalations import (
+from domain.paging.escalations.decision_inputs import store_progress
+from domain.paging.escalations.missing_escalations import (
     assign_policies_after_snooze,
-    choose_policies_of_alerts,
+    choose_policies_for_alerts,
     create_stopped_escalations,
 )
 from domain.paging.escalations.policies import build_plan
+from domain.paging.escalations.policy_steps import (
+    EscalationProgress,
+    advance_after_failure,
+    format_mute_reason,
+)
 from domain.paging.escalations.reporting.explanation import explain_escalation
-from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (
     ACKNOWLEDGED,
     end_waiting_state,
     get_tomorrow_morning,
+    retrigger_alerts,
     stop_acknowledged_escalations,
-    trigger_alerts,
 )
 from domain.paging.escalations.state import (
     ACTIVE_STATES,
@@ -40,22 +45,17 @@ from domain.paging.escalations.state import (
     EscalationState,
     get_next_state,
 )
-from domain.paging.escalations.steps import (
-    EscalationProgress,
-    advance_after_failure,
-    format_mute_reason,
-)
 from domain.paging.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
-from domain.paging.notifications.acknowledging import (
+from domain.paging.notifications.acknowledgement_links import (
     VIA_MESSAGE_LINK,
     AcknowledgementLink,
     LinkSelection,
     find_selected_subjects,
 )
-from domain.paging.notifications.batching import check_reachable
-from domain.paging.notifications.page_targets import SubjectKind
-from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
-from domain.paging.silences.muting import find_alert_mute
+from domain.paging.notifications.batching import check_users_reachable
+from domain.paging.notifications.page_queue import MANUAL_PAGE_PREFIX, NewPage, queue_pages
+from domain.paging.notifications.page_subjects import SubjectKind
+from domain.paging.silences.active_mutes import find_alert_mute
 from domain.paging.silences.types import MuteKind
 from domain.projects.views import ProjectView
 from models import (
@@ -109,15 +109,15 @@ def show_paging(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging
 def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """Escalate an alert to the next step of its policy now.
 
-    An acknowledged alert is triggered again. The step runs immediately. On the web page, the step
-    is delayed by five seconds, so that the user can undo the escalation. Raise NotFoundError if
-    there is no such alert, or ConflictError if there is no step to take.
+    An acknowledged alert is triggered again. The step runs immediately, without the delay of five
+    seconds in which users can undo an escalation on the web page. Raise NotFoundError if there is
+    no such alert, or ConflictError if there is no step to take.
     """
-    row, alert = check_can_escalate(work, project, iid)
+    row, alert = lock_escalatable_alert(work, project, iid)
     work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
     state = EscalationState(row.state)
     if alert.status == ACKNOWLEDGED:
-        # The worker may not have processed the change that stops the escalation yet.
+        # The worker might not yet have processed the change that stops the escalation.
         row.state = EscalationState.STOPPED.value if state in ACTIVE_STATES else row.state
         end_waiting_state(row, EscalationEvent.ESCALATE, now=work.now)
         _trigger_alert_for_user(work, alert, via="to escalate it")
@@ -135,7 +135,7 @@ def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPag
     return show_paging(work, project, iid)
 
 
-def check_can_escalate(
+def lock_escalatable_alert(
     work: UnitOfWork, project: ProjectView, iid: int
 ) -> tuple[Escalation, HandledAlert]:
     """Lock the escalation of an alert, and return the escalation and the alert.
@@ -147,7 +147,7 @@ def check_can_escalate(
     alert = _get_open_alert(work, project, iid)
     state, reading = EscalationState(row.state), work.policy(ParserSettings)
     if state not in ACTIVE_STATES:
-        choices = choose_policies_of_alerts(
+        choices = choose_policies_for_alerts(
             [alert.id], session=work.session, parser_settings=reading
         )
         if (
@@ -156,7 +156,7 @@ def check_can_escalate(
         ):
             raise ConflictError(_NO_POLICY_MESSAGE)
     mute = find_alert_mute(alert.id, moment=work.now, session=work.session, parser_settings=reading)
-    # A flapping alert delays only repeated pages. A mute without an id means that the worker has
+    # A flapping alert delays only repeated pages. A mute without an ID means that the worker has
     # not checked for an incident yet.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
         message = (
@@ -167,7 +167,10 @@ def check_can_escalate(
 
 
 def _make_next_step_due(work: UnitOfWork, row: Escalation) -> None:
-    """Make the next step due now: the next step of this round, or step 1 of another round."""
+    """Make the next step due now.
+
+    After the last step of a round, the next step is step 1 of another round.
+    """
     row.state = get_next_state(EscalationState(row.state), EscalationEvent.ESCALATE).value
     row.held_since = row.held_by = row.held_until = None
     row.next_at = row.decided_at = work.now
@@ -192,7 +195,7 @@ def page_user(work: UnitOfWork, project: ProjectView, iid: int, body: AlertPageB
     """
     alert = _get_open_alert(work, project, iid)
     is_critical = alert.severity == _CRITICAL_RANK
-    found = check_reachable([body.user], project, work, field="user", is_critical=is_critical)
+    found = check_users_reachable([body.user], project, work, field="user", is_critical=is_critical)
     ((user_id, name),) = found.items()
     if _is_duplicate_submission(work, alert.id, user_id):
         return show_paging(work, project, iid)
@@ -221,7 +224,7 @@ def page_user(work: UnitOfWork, project: ProjectView, iid: int, body: AlertPageB
 
 
 def _is_duplicate_submission(work: UnitOfWork, alert_id: int, user_id: int) -> bool:
-    """Return whether the same user has just submitted the same page in a form."""
+    """Return whether the actor has just submitted the same form to page the user."""
     if work.actor.means is not AccessMethod.PAGE:
         return False
     same = select(EscalationPage.id).where(
@@ -249,16 +252,16 @@ def snooze_alert(
     return show_paging(work, project, iid)
 
 
-def snooze_by_link(
+def snooze_alerts_by_link(
     work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection, length: timedelta
 ) -> int:
-    """Snooze the selected alerts of a message; return the number of alerts.
+    """Snooze the selected alerts of a message, and return the number of alerts.
 
     Raise ForbiddenError or InvalidError in the same cases as `find_selected_subjects`.
     """
     found = find_selected_subjects(work, link, selection)
     own = work.with_actor(found.user.id or 0, found.user.name)
-    alerts = found.get_ids_of_kind(SubjectKind.ALERT)
+    alerts = found.get_ids_by_project(SubjectKind.ALERT)
     for project_id, alert_ids in alerts.items():
         project = found.projects[project_id]
         _snooze_alerts(own, project, alert_ids, work.now + length, via=VIA_MESSAGE_LINK)
@@ -385,9 +388,9 @@ def _get_open_alert(work: UnitOfWork, project: ProjectView, iid: int) -> Handled
 
 
 def _lock_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Escalation | None:
-    """Lock and return the escalation of an alert, or return None.
+    """Lock and return the escalation of an alert, or return None if the alert has no escalation.
 
-    Like the worker, lock the escalation before the alert.
+    The escalation is locked before the alert, in the same order as in the worker.
     """
     alert_id = get_alert_id(project.id, iid, session=work.session)
     own = select(Escalation).where(Escalation.alert_id == alert_id)
@@ -395,7 +398,10 @@ def _lock_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Escala
 
 
 def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Escalation:
-    """Lock the escalation of an alert; create it if the worker has not created it yet."""
+    """Lock the escalation of an alert.
+
+    If the worker has not created the escalation yet, create it.
+    """
     alert_id = get_alert_id(project.id, iid, session=work.session)
     (row,) = _lock_or_create_escalations(work, [alert_id])
     assign_policies_after_snooze(
@@ -405,7 +411,7 @@ def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int)
 
 
 def _trigger_alert_for_user(work: UnitOfWork, alert: HandledAlert, *, via: str) -> None:
-    trigger_alerts(
+    retrigger_alerts(
         alert.project_id,
         [alert.id],
         actor=work.actor.source.actor,
@@ -421,7 +427,7 @@ def _log_activity(
     """Add an entry about a user's action to the activity of an alert."""
     who = work.actor.source.actor
     entry = add_activity_entry(
-        alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now
+        alert.id, ActivityEntryKind.HANDLING, text, by=who, session=work.session, now=work.now
     )
     entry.via = via or (None if who else _OPERATOR_VIA)
 

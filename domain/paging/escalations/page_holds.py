@@ -1,4 +1,4 @@
-"""Finds the holds that are checked before each attempt to send a page."""
+"""Finds holds on pages, which are checked before each attempt to send a page."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import ParserSettings
-from domain.paging.escalations.steps import format_mute_reason
-from domain.paging.notifications.policy import PageHold
-from domain.paging.silences.muting import find_mutes_of_every_page
+from domain.paging.escalations.policy_steps import format_mute_reason
+from domain.paging.notifications.paging_settings import PageHold
+from domain.paging.silences.active_mutes import find_full_mutes
 
 
 def find_page_holds(
@@ -19,11 +19,11 @@ def find_page_holds(
     session: Session,
     parser_settings: ParserSettings,
 ) -> Mapping[int, PageHold]:
-    """Return the holds that apply to all pages about alerts, by alert id.
+    """Return the holds that apply to all pages about alerts, by alert ID.
 
-    `projects` maps alert ids to project ids.
+    `projects` maps alert IDs to project IDs.
     """
-    mutes = find_mutes_of_every_page(
+    mutes = find_full_mutes(
         projects, moment=moment, session=session, parser_settings=parser_settings
     )
     return {

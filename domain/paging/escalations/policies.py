@@ -11,13 +11,13 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.users import ERASED
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
+from domain.core.database.bulk_statements import split_into_batches
 from domain.core.database.locks import AdvisoryLock
 from domain.core.database.pagination import MAX_ID
-from domain.core.database.rows import split_into_batches
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.types.base import get_column_values
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     AnyTarget,
     EscalationPlan,
     NamedStep,
@@ -34,19 +34,19 @@ from domain.paging.escalations.types import (
     describe_plan,
 )
 from domain.projects.member_lists import find_users_with_ability, list_usernames_with_ability
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     GroupChain,
     build_owner_match_condition,
     build_used_by_condition,
+    find_ancestor_group_ids,
     find_group_chain,
-    find_group_ids_above,
     find_owner_group_paths,
-    is_owned_at_or_below,
+    is_owned_in_subtree,
 )
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import Contact, Group, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _MISSING_TARGET_MESSAGES = {
     TargetKind.USER: '"{}" is not a member who can see the alerts.',
@@ -65,7 +65,7 @@ class TargetChoices:
 
 
 class _UsableTarget(NamedTuple):
-    """A schedule or channel that a policy may page."""
+    """A schedule or channel that a policy can page."""
 
     id: int
     name: str
@@ -92,7 +92,7 @@ class PolicyReference(NamedTuple):
 def find_pageable_users(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return the names of users who can be paged for alerts in a namespace, by user id.
+    """Return the names of users who can be paged for alerts in a namespace, by user ID.
 
     These users have access to the alerts and are not locked.
     """
@@ -144,7 +144,7 @@ def _build_choice_targets(
 def resolve_steps(
     work: UnitOfWork, steps: Sequence[NamedStep], holder: ProjectOrGroup
 ) -> tuple[Step, ...]:
-    """Convert steps with named targets to steps with target ids.
+    """Convert steps with named targets to steps with target IDs.
 
     Raise InvalidError if a target does not exist.
     """
@@ -169,7 +169,7 @@ def resolve_targets(
     session: Session,
     today: date,
 ) -> Mapping[AnyTarget, Target]:
-    """Return the targets with the given ids and names.
+    """Return the target for each given ID or name.
 
     If several targets have the same name, the nearest target is used. Raise InvalidError if a
     target does not exist.
@@ -208,7 +208,7 @@ def resolve_targets(
 def _find_named_users(
     namespace: Namespace, targets: Collection[AnyTarget], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return the names of the requested users who can be paged, by id."""
+    """Return the names of the requested users who can be paged, by ID."""
     people = [each for each in targets if each.kind is TargetKind.USER]
     keys = [
         fold_text(replace_unstorable_characters(each.name))
@@ -233,7 +233,7 @@ def _find_usable_channels(group_chain: GroupChain, *, session: Session) -> Seque
 def _find_usable_targets(
     table: Any, name: InstrumentedAttribute[str], group_chain: GroupChain, *, session: Session
 ) -> Sequence[_UsableTarget]:
-    """Return the usable schedules or channels, ordered by distance of their owner, then by id."""
+    """Return the usable schedules or channels, nearest owner first, and then ordered by ID."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
@@ -271,15 +271,16 @@ def find_target_names(targets: Iterable[Target], *, session: Session) -> Mapping
 
 
 def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> None:
-    """Serialize changes to policies and routes with changes in ancestor and descendant groups.
+    """Lock the policies and routes that apply to a project or group.
 
-    While the locks are held, no project can be created in the group or transferred. The set of
-    projects that use the group's policies and routes is therefore stable. Alerts can still be
-    stored. Raise ConflictError if the project or group was transferred or deleted in the meantime.
+    Concurrent changes to policies and routes in ancestor and descendant groups wait. While the
+    locks are held, no project can be created in the group or transferred. The set of projects that
+    use the group's policies and routes is therefore stable. Alerts can still be stored. Raise
+    ConflictError if the project or group was transferred or deleted in the meantime.
     """
     if holder.is_group:
         AdvisoryLock.TRANSFERS.acquire(session)
-    above = select(Group.id).where(Group.id.in_(find_group_ids_above(holder, session=session)))
+    above = select(Group.id).where(Group.id.in_(find_ancestor_group_ids(holder, session=session)))
     table: type[Group | Project] = Group if holder.is_group else Project
     session.execute(above.order_by(Group.id).with_for_update(read=True))
     path = session.scalar(
@@ -317,7 +318,7 @@ def list_applicable_policies(
 
 
 def find_default_policy(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
-    """Return the default policy of the nearest owner, or None."""
+    """Return the default policy of the nearest owner, or None if no policy is the default."""
     defaults = [each for each in policies if each.default]
     own = next((each for each in defaults if each.group is None), None)
     return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
@@ -326,7 +327,7 @@ def find_default_policy(policies: Iterable[EscalationPolicy]) -> EscalationPolic
 def build_policies(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
     """Build policies from database rows."""
     plans = [build_plan(row) for row in rows]
-    named = _build_steps_of_plans(plans, session=session)
+    named = _build_plan_steps(plans, session=session)
     groups = find_owner_group_paths(rows, session=session)
     return tuple(
         EscalationPolicy(
@@ -358,10 +359,10 @@ def _build_timedelta(number: int | None) -> timedelta | None:
 
 def build_named_steps(plan: EscalationPlan, *, session: Session) -> list[EscalationStep]:
     """Return the steps of a plan with the names of their targets."""
-    return _build_steps_of_plans([plan], session=session)[0]
+    return _build_plan_steps([plan], session=session)[0]
 
 
-def _build_steps_of_plans(
+def _build_plan_steps(
     plans: Sequence[EscalationPlan], *, session: Session
 ) -> list[list[EscalationStep]]:
     targets = [target for plan in plans for step in plan.steps for target in step.targets]
@@ -395,7 +396,7 @@ def find_policies_that_page(
         )
         .outerjoin(Project, Project.id == PolicyRow.project_id)
         .outerjoin(Group, Group.id == PolicyRow.group_id)
-        .where(is_owned_at_or_below(PolicyRow, holder))
+        .where(is_owned_in_subtree(PolicyRow, holder))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     )
     return tuple(

@@ -7,13 +7,13 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain.paging.escalations.policies import find_target_names
+from domain.paging.escalations.policy_steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.escalations.round_robin import RoundRobinTurns
-from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.notifications.batching import UserReachability, find_reachability
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.views import Namespace
 
-#: Reachability of users by id, for each pair of a namespace and a flag for critical alerts.
+#: Reachability of users by ID, for each pair of a namespace and a flag for critical alerts.
 _ReachabilityByNamespace = Mapping[tuple[Namespace, bool], Mapping[int, UserReachability]]
 
 
@@ -61,7 +61,10 @@ class RecipientLookup:
     def find_step_recipients(
         self, namespace: Namespace, step: Step, *, is_critical: bool
     ) -> StepRecipients:
-        """Return the recipients of a step; a user who is named twice is paged once."""
+        """Return the recipients of a step.
+
+        A user who is named twice is paged only once.
+        """
         found, people = StepRecipients(), dict[int, None]()
         for target in step.targets:
             if target.kind is TargetKind.CHANNEL:
@@ -76,9 +79,10 @@ class RecipientLookup:
         return found
 
     def find_gaps(self, namespace: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
-        """Return the reasons why a plan does not reach recipients now, mapped to a user id or None.
+        """Return the reasons why a plan does not reach recipients now.
 
-        Quiet hours are intended, so they do not count as gaps.
+        Each reason is mapped to the ID of the unreachable user, or to None for other reasons. Quiet
+        hours are intended, so they do not count as gaps.
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
@@ -126,8 +130,8 @@ def load_recipients(
 ) -> RecipientLookup:
     """Return the recipients that plans can page now.
 
-    Each key of `plans` contains a project or group, and whether the alerts are critical. A group
-    stands for all projects below it.
+    Each key of `plans` consists of a project or group, and a flag for critical alerts. A group
+    represents all projects below it.
     """
     targets = {
         key: {target for plan in some for step in plan.steps for target in step.targets}

@@ -10,13 +10,13 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into
-from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
+from domain.core.database.bulk_statements import build_session_insert
+from domain.paging.escalations.policy_steps import EscalationPlan, Step, Target, TargetKind
 from models import EscalationPolicy, EscalationTurn
 
 
 class RoundRobinTurns:
-    """The targets that round-robin steps paged last, by policy id and step number."""
+    """The targets that round-robin steps paged last, by policy ID and step number."""
 
     def __init__(self, rows: Collection[EscalationTurn] = ()) -> None:
         self._rows = {(row.policy_id, row.step): row for row in rows}
@@ -55,7 +55,7 @@ def parse_stored_target(stored: Sequence[Any]) -> Target:
 def lock_round_robin_turns(
     plans: Mapping[int | None, EscalationPlan], *, session: Session
 ) -> RoundRobinTurns:
-    """Lock and return the last targets of round-robin steps in policies."""
+    """Lock and return the targets that round-robin steps paged last."""
     wanted = sorted(
         (policy_id, number)
         for policy_id, plan in plans.items()
@@ -76,7 +76,9 @@ def lock_round_robin_turns(
     if not values:
         return RoundRobinTurns()
     session.execute(
-        insert_into(EscalationTurn, session=session).values(values).on_conflict_do_nothing()
+        build_session_insert(EscalationTurn, session=session)
+        .values(values)
+        .on_conflict_do_nothing()
     )
     return RoundRobinTurns(
         session.scalars(

@@ -16,7 +16,7 @@ from domain.alerts.matching.conditions import AlertConditions, meets_conditions,
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
 from domain.paging.escalations.types import AlertRoute
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     GroupChain,
     build_owner_match_condition,
     build_used_by_condition,
@@ -58,7 +58,7 @@ def list_applicable_routes(group_chain: GroupChain, *, session: Session) -> Sequ
 
 
 def find_route_names(group_chains: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
-    """Return the names of all routes that apply to projects, by route id."""
+    """Return the names of all routes that apply to projects, by route ID."""
     found = select(RouteRow.id, RouteRow.name).where(
         build_used_by_condition(RouteRow, group_chains)
     )
@@ -82,9 +82,9 @@ def build_routes(rows: Sequence[RouteRow], *, session: Session) -> Sequence[Aler
 class PolicyChoice:
     """The policy of an alert, and the route that chose it."""
 
-    #: Id of the policy. None if nobody is paged.
+    #: ID of the policy. None if nobody is paged.
     policy_id: int | None = None
-    #: Id of the route. None if no route matches.
+    #: ID of the route. None if no route matches.
     route_id: int | None = None
 
 
@@ -118,7 +118,7 @@ def has_no_applicable_policy(project_id: int, *, session: Session) -> bool:
 def find_projects_without_policy(
     projects: Sequence[ProjectView], *, session: Session
 ) -> tuple[ProjectView, ...]:
-    """Return the projects whose alerts cannot page anyone; archived projects are left out."""
+    """Return the projects whose alerts cannot page anyone, except archived projects."""
     live = [each for each in projects if not each.is_archived]
     routing = load_routing([each.id for each in live], session=session)
     return tuple(each for each in live if routing[each.id].has_no_policy)
@@ -127,11 +127,11 @@ def find_projects_without_policy(
 def load_routing(
     project_ids: Collection[int], *, session: Session, without: int = 0
 ) -> Mapping[int, AlertRouting]:
-    """Return the alert routing of projects, by project id.
+    """Return the alert routing of projects, by project ID.
 
     The routes of a project apply first, and then the routes of its ancestor groups, starting with
     the nearest group. The default policy belongs to the project, or to the nearest group with a
-    default policy. `without` is the id of a policy to ignore. The function runs three queries.
+    default policy. `without` is the ID of a policy to ignore. The function runs three queries.
     """
     used = find_group_chains(project_ids, session=session)
     routes = group_rows_by_project(

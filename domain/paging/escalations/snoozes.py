@@ -1,7 +1,7 @@
 """Escalations that only wait for an end time: acknowledgements that expire, and snoozes.
 
 Like other escalations, these escalations are due at `next_at`, and a single worker processes each
-in a transaction. The worker triggers the alert again, which starts a new escalation
+escalation in a transaction. The worker triggers the alert again, which starts a new escalation
 (`domain/paging/escalations/lifecycle.py`).
 """
 
@@ -16,19 +16,19 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.acknowledgements import find_last_acknowledgements
 from domain.alerts.handling.activity import AUTOMATIC_VIA
 from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
-from domain.alerts.listing.status_notes import find_last_status_notes
+from domain.alerts.listing.status_history import find_last_status_changes
 from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
-from domain.paging.escalations.early_escalations import choose_policies_of_alerts
+from domain.paging.escalations.missing_escalations import choose_policies_for_alerts
 from domain.paging.escalations.state import (
     EscalationEvent,
     EscalationState,
     find_states_before,
     get_next_state,
 )
-from domain.paging.notifications.paging import cancel_pages
+from domain.paging.notifications.page_queue import cancel_pages
 from models import Alert, Escalation, EscalationPolicy, User
 
 ACKNOWLEDGED = "acknowledged"
@@ -65,7 +65,7 @@ def stop_acknowledged_escalations(
     is_theirs = Escalation.alert_id.in_(answered)
     timed = _start_acknowledgement_timeouts(is_theirs, session=session, now=now)
     session.execute(
-        update_rows(Escalation)
+        build_bulk_update(Escalation)
         .where(
             is_theirs,
             Escalation.id.not_in(timed),
@@ -81,7 +81,7 @@ def stop_acknowledged_escalations(
 def _start_acknowledgement_timeouts(
     is_theirs: ColumnElement[bool], *, session: Session, now: datetime
 ) -> list[int]:
-    """Start the acknowledgement timeouts of escalations; return the ids of the escalations."""
+    """Start the acknowledgement timeouts of escalations, and return the escalation IDs."""
     states = (
         *find_states_before(EscalationEvent.ANSWERED_WITH_TIMEOUT, EscalationState.ACKNOWLEDGED),
         EscalationState.ACKNOWLEDGED,
@@ -95,7 +95,7 @@ def _start_acknowledgement_timeouts(
             EscalationPolicy.acknowledgement_timeout.is_not(None),
         )
     ).all()
-    given = find_last_status_notes([row.alert_id for row, _ in rows], session=session)
+    given = find_last_status_changes([row.alert_id for row, _ in rows], session=session)
     for row, seconds in rows:
         note = given.get(row.alert_id)
         row.state = get_next_state(
@@ -129,7 +129,7 @@ def retrigger_expired_alerts(
             end_waiting_state(row, _END_EVENTS[state][0], now=now)
             over.setdefault((row.project_id, state), []).append(row.alert_id)
     for (project_id, state), alert_ids in sorted(over.items()):
-        _trigger_automatically(
+        _trigger_alerts_automatically(
             project_id, alert_ids, _END_EVENTS[state][1], session=session, now=now
         )
 
@@ -137,7 +137,7 @@ def retrigger_expired_alerts(
 def end_snoozes_on_severity_increase(
     alert_ids: Collection[int], *, session: Session, now: datetime
 ) -> set[int]:
-    """End the snoozes of alerts whose severity has increased; return the ids of the alerts.
+    """End the snoozes of alerts whose severity has increased, and return the alert IDs.
 
     The session has locked the escalations of the alerts.
     """
@@ -158,16 +158,16 @@ def end_snoozes_on_severity_increase(
     ]
     for row in rows:
         end_waiting_state(row, EscalationEvent.RAISED, now=now)
-    _trigger_by_project(rows, _SEVERITY_INCREASED_VIA, session=session, now=now)
+    _trigger_alerts_by_project(rows, _SEVERITY_INCREASED_VIA, session=session, now=now)
     return {row.alert_id for row in rows}
 
 
 def retrigger_critical_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime, parser_settings: ParserSettings
 ) -> set[int]:
-    """Trigger acknowledged alerts again if they have become critical; return their ids.
+    """Trigger acknowledged alerts again if they have become critical, and return the alert IDs.
 
-    An alert is triggered only if the policy that applies to it now allows this.
+    An alert is triggered again only if its current policy allows this.
     """
     found = session.scalars(
         select(Escalation)
@@ -185,7 +185,7 @@ def retrigger_critical_alerts(
         return set()
     ids = [row.alert_id for row in found]
     given = find_last_acknowledgements(ids, session=session)
-    choices = choose_policies_of_alerts(ids, session=session, parser_settings=parser_settings)
+    choices = choose_policies_for_alerts(ids, session=session, parser_settings=parser_settings)
     chosen = {choice.policy_id for choice in choices.values()}
     policies = select(EscalationPolicy.id).where(
         EscalationPolicy.id.in_(chosen), EscalationPolicy.retrigger_when_critical
@@ -200,35 +200,38 @@ def retrigger_critical_alerts(
         end_waiting_state(row, EscalationEvent.CRITICAL, now=now)
         row.answered_by_id = answer.user_id if answer else None
         rows.append(row)
-    _trigger_by_project(rows, _BECAME_CRITICAL_VIA, session=session, now=now)
+    _trigger_alerts_by_project(rows, _BECAME_CRITICAL_VIA, session=session, now=now)
     return {row.alert_id for row in rows}
 
 
-def _trigger_by_project(
+def _trigger_alerts_by_project(
     rows: Sequence[Escalation], reason: str, *, session: Session, now: datetime
 ) -> None:
     by_project: dict[int, list[int]] = {}
     for row in rows:
         by_project.setdefault(row.project_id, []).append(row.alert_id)
     for project_id, some in sorted(by_project.items()):
-        _trigger_automatically(project_id, some, reason, session=session, now=now)
+        _trigger_alerts_automatically(project_id, some, reason, session=session, now=now)
 
 
 def end_waiting_state(row: Escalation, event: EscalationEvent, *, now: datetime) -> None:
-    """End a waiting state; nothing is due until the alert is triggered again."""
+    """End the waiting state of an escalation.
+
+    Nothing is due until the alert is triggered again.
+    """
     row.state = get_next_state(EscalationState(row.state), event).value
     row.next_at, row.ended_at, row.decided_at = None, now, now
 
 
-def _trigger_automatically(
+def _trigger_alerts_automatically(
     project_id: int, alert_ids: Sequence[int], reason: str, *, session: Session, now: datetime
 ) -> None:
-    trigger_alerts(
+    retrigger_alerts(
         project_id, alert_ids, actor=None, via=f"{AUTOMATIC_VIA} {reason}", session=session, now=now
     )
 
 
-def trigger_alerts(
+def retrigger_alerts(
     project_id: int,
     alert_ids: Sequence[int],
     *,
@@ -237,7 +240,10 @@ def trigger_alerts(
     session: Session,
     now: datetime,
 ) -> None:
-    """Trigger acknowledged alerts again; alerts with another status do not change."""
+    """Trigger acknowledged alerts again.
+
+    Alerts with another status do not change.
+    """
     session.flush()  # Escalations are written before alerts are locked.
     change = StatusChange(status=_TRIGGERED, by=actor, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))

@@ -13,28 +13,32 @@ from typing import NamedTuple
 class EscalationState(StrEnum):
     """The paging state of an alert. All values except UNPROCESSED are stored."""
 
-    #: The worker has not processed the alert yet, so the escalation is missing or outdated.
+    #: State of an alert that the worker has not processed yet. The escalation is missing or
+    #: outdated.
     UNPROCESSED = "unprocessed"
-    #: The next step is due at `next_at`, or the outcomes of the last step are still missing.
+    #: State in which the next step is due at `next_at`, or the outcomes of the last step are still
+    #: missing.
     RUNNING = "running"
-    #: A silence, an archived project or another hold delays the next step.
+    #: State in which a silence, an archived project or another hold delays the next step.
     HELD = "held"
-    #: All steps of all rounds were taken. A recipient was reached and may still respond.
+    #: State after all steps of all rounds. A recipient was reached and may still respond.
     EXHAUSTED = "exhausted"
-    #: Nobody responded within the pause between two rounds. The maintainers were notified.
+    #: State after nobody responded within the pause between two rounds. The maintainers were
+    #: notified.
     UNANSWERED = "unanswered"
-    #: The alert was acknowledged, ignored or resolved.
+    #: State after the alert was acknowledged, ignored or resolved.
     STOPPED = "stopped"
-    #: The alert is acknowledged. The acknowledgement expires at `next_at`.
+    #: State in which the alert is acknowledged. The acknowledgement expires at `next_at`.
     ACKNOWLEDGED = "acknowledged"
-    #: The acknowledgement has expired: the alert is triggered, and the user who acknowledged it is
-    #: notified first.
+    #: State after the acknowledgement expired. The alert is triggered, and the user who
+    #: acknowledged it is notified first.
     LAPSED = "lapsed"
-    #: The alert is snoozed until `next_at`. Its status is acknowledged.
+    #: State in which the alert is snoozed until `next_at`. The status of the alert is acknowledged.
     SNOOZED = "snoozed"
-    #: A user escalated an alert without an active escalation. The next step is about to be taken.
+    #: State after a user escalated an alert without an active escalation. The next step is about to
+    #: be taken.
     ESCALATED = "escalated"
-    #: No policy applies to the alert.
+    #: State of an alert to which no policy applies.
     NO_POLICY = "no_policy"
     #: State from earlier releases, in which deleting a policy ended its escalations.
     POLICY_DELETED = "policy_deleted"

@@ -13,11 +13,11 @@ from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import ConflictError
 from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import lock_policies_and_routes
+from domain.paging.escalations.policy_steps import Target, TargetKind, parse_stored_steps
 from domain.paging.escalations.state import ACTIVE_STATES
-from domain.paging.escalations.steps import Target, TargetKind, parse_stored_steps
-from domain.paging.on_call.dependent_rules import check_no_dependent_rules
-from domain.projects.owners import find_group_chain, is_owned_at_or_below, select_project_ids
+from domain.paging.on_call.dependent_incident_rules import check_no_dependent_rules
 from domain.projects.paths import list_ancestor_paths
+from domain.projects.row_ownership import find_group_chain, is_owned_in_subtree, select_project_ids
 from domain.projects.views import ProjectOrGroup
 from models import (
     AlertRoute,
@@ -28,7 +28,7 @@ from models import (
     OnCallSchedule,
     Project,
 )
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 
 def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> None:
@@ -45,7 +45,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
     lock_policies_and_routes(holder, session=work.session)
-    left = _find_former_ancestor_groups(work, holder, above)
+    left = _find_removed_ancestor_ids(work, holder, above)
     if not left:
         return
     _check_policies(work, holder, left)
@@ -61,10 +61,10 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     )
 
 
-def _find_former_ancestor_groups(
+def _find_removed_ancestor_ids(
     work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 ) -> list[int]:
-    """Return the ids of the groups that are no longer ancestors after the transfer."""
+    """Return the IDs of the groups that are no longer ancestors after the transfer."""
     kept = [fold_text(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
     present = find_group_chain(holder, session=work.session).group_ids
@@ -89,7 +89,7 @@ def _check_policies(work: UnitOfWork, holder: ProjectOrGroup, left: list[int]) -
     }
     policies = work.session.execute(
         select(EscalationPolicy.name, EscalationPolicy.steps)
-        .where(is_owned_at_or_below(EscalationPolicy, holder))
+        .where(is_owned_in_subtree(EscalationPolicy, holder))
         .order_by(EscalationPolicy.id)
     )
     for policy in policies if named else ():
@@ -107,7 +107,7 @@ def _check_routes(work: UnitOfWork, holder: ProjectOrGroup, left: list[int]) -> 
         select(AlertRoute.name, EscalationPolicy.name.label("policy"), Group.path)
         .join(EscalationPolicy, EscalationPolicy.id == AlertRoute.policy_id)
         .join(Group, Group.id == EscalationPolicy.group_id)
-        .where(is_owned_at_or_below(AlertRoute, holder), Group.id.in_(left))
+        .where(is_owned_in_subtree(AlertRoute, holder), Group.id.in_(left))
         .order_by(AlertRoute.id)
     ).first()
     if found is not None:

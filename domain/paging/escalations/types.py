@@ -24,12 +24,11 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
     make_fields_optional,
 )
 from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery
-from domain.paging.escalations.state import EscalationState
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     DEFAULT_REPEAT_PAUSE,
     MAX_REPEATS,
     MAX_STEPS,
@@ -49,6 +48,7 @@ from domain.paging.escalations.steps import (
     parse_step,
     parse_target,
 )
+from domain.paging.escalations.state import EscalationState
 from domain.paging.notifications.states import MessageState, PageState
 
 MAX_POLICY_NAME_LENGTH = 255
@@ -66,7 +66,7 @@ class EscalationTarget(Resource):
     name: str | None = Field(description="Name of the target. Null if it was deleted.")
 
     @property
-    def text(self) -> str:
+    def form_value(self) -> str:
         """The target as a form value, such as `user:7`."""
         return f"{self.type}:{self.id}"
 
@@ -88,7 +88,7 @@ class EscalationStep(Resource):
 
     @property
     def step(self) -> Step:
-        """The resource as a step of a plan."""
+        """The resource converted to a step of an escalation plan."""
         targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
         return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
 
@@ -125,7 +125,7 @@ class EscalationPolicy(Resource):
 
     @property
     def plan(self) -> EscalationPlan:
-        """The plan of the policy."""
+        """The steps, repeats and timeout of the policy as an `EscalationPlan`."""
         steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
@@ -144,21 +144,21 @@ class EscalationPolicy(Resource):
         return describe_plan(self.plan, self.steps)
 
     @property
-    def has_gone_targets(self) -> bool:
+    def has_deleted_targets(self) -> bool:
         """True if a target of any step was deleted."""
         return any(target.name is None for step in self.steps for target in step.targets)
 
 
 def describe_plan(plan: EscalationPlan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
-    """Describe a plan in sentences."""
+    """Describe the steps, the repeats and the acknowledgement timeout of a plan in sentences."""
     timeout = [format_timeout(plan.timeout)] if plan.timeout else []
     stays = [] if plan.retriggers else [NO_RETRIGGER_SENTENCE]
     repeats = format_repeats(plan.repeats, plan.pause)
     return (*(step.description for step in steps), repeats, *timeout, *stays)
 
 
-class GivenTarget(Body):
-    """Target of an escalation step, by id or by name."""
+class EscalationTargetBody(Body):
+    """Target of an escalation step, by ID or by name."""
 
     type: _TargetType
     id: Id | None = None
@@ -166,26 +166,25 @@ class GivenTarget(Body):
 
     @property
     def target(self) -> AnyTarget:
-        """The target that the id or the name identifies.
+        """The target that the ID or the name identifies.
 
-        Raise InvalidError if both the id and the name are missing.
+        Raise InvalidError if both the ID and the name are missing.
         """
         if self.id is not None:
             return Target(TargetKind(self.type), self.id)
         return parse_target(f"{self.type}:{self.name}")
 
 
-class GivenStep(Body):
+class EscalationStepBody(Body):
     """A step of an escalation policy: targets, and the delay before they are paged."""
 
     delay: Duration = Field(
         default=timedelta(), description="Delay from the start of the round, such as `5m`."
     )
-    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MAX_TARGETS)] = (
-        Field(
-            description="Targets as objects, or as strings such as `user:alice` and "
-            "`schedule:primary`."
-        )
+    targets: Annotated[
+        list[EscalationTargetBody | Text], Field(min_length=1, max_length=MAX_TARGETS)
+    ] = Field(
+        description="Targets as objects, or as strings such as `user:alice` and `schedule:primary`."
     )
     round_robin: bool = Field(
         default=False,
@@ -195,7 +194,7 @@ class GivenStep(Body):
 
     @property
     def step(self) -> NamedStep:
-        """The body as a step with named targets.
+        """The body converted to a step with named targets.
 
         Raise InvalidError if a target is invalid.
         """
@@ -210,7 +209,7 @@ class NewPolicy(Body):
 
     name: RequiredText
     steps: Annotated[
-        list[GivenStep | Text],
+        list[EscalationStepBody | Text],
         Option("--step"),
         Field(
             min_length=1,
@@ -277,20 +276,23 @@ class AlertRoute(ConditionsResource):
     name: str
     position: int
     escalation_policy_id: int | None = Field(
-        description="Id of the policy. Null if matching alerts do not page anyone."
+        description="ID of the policy. Null if matching alerts do not page anyone."
     )
     created_at: Time
     updated_at: Time
 
     @property
     def conditions(self) -> AlertConditions:
-        """The conditions of the route."""
+        """The conditions that an alert must meet for the route to apply."""
         return parse_conditions(
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
 
     def describe_route(self, policies: Mapping[int, str]) -> str:
-        """Return a sentence that describes the route; `policies` maps policy ids to names."""
+        """Return a sentence that describes the route.
+
+        `policies` maps policy IDs to names.
+        """
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "do not page anyone"
         return f"{format_conditions(self.conditions)} {what}."
@@ -300,13 +302,14 @@ class NewRoute(ConditionsBody):
     """Request body that creates a route."""
 
     name: RequiredText
-    #: Required, so that a misspelled field name cannot create a route that does not page anyone.
+    #: Policy of the route, by ID or name. The field is required, so that a misspelled field name
+    #: cannot create a route that does not page anyone.
     escalation_policy_id: Annotated[
         Id | Text | None,
         Option("--policy", null="--nobody"),
         Field(
             union_mode="left_to_right",
-            description="Id or name of the policy. Null if matching alerts do not page anyone.",
+            description="ID or name of the policy. Null if matching alerts do not page anyone.",
         ),
     ]
     position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
@@ -392,13 +395,15 @@ class AlertRouteDryRun(Resource):
 
 
 class ContactOutcome(Resource):
-    """Outcome of a page at one contact."""
+    """Outcome of a page for one contact."""
 
     name: str = Field(description="`email`, or the label of the contact.")
     state: MessageState
     at: Time | None = Field(
-        description="Time at which the message was accepted, failed or was canceled. Null while "
-        "it is queued."
+        description=(
+            "Time at which the message was accepted or canceled, or at which it failed. Null while "
+            "the message is queued."
+        )
     )
     failures: int = Field(description="Number of failed attempts.")
     reason: str | None = Field(
@@ -416,10 +421,10 @@ class SentPage(Resource):
 
     id: int
     alert_id: int | None = Field(
-        description="Id of the alert. Null if the page is about an incident."
+        description="ID of the alert. Null if the page is about an incident."
     )
     at: Time = Field(description="Time at which the recipient was paged.")
-    name: str = Field(description="User or channel that was paged.")
+    name: str = Field(description="Name of the user or channel that was paged.")
     round: int
     step: int = Field(
         description="Number of the step. 0 if the page was not sent by a step of a policy."
@@ -435,9 +440,9 @@ class SentPage(Resource):
 
 
 class AlertPaging(Resource):
-    """Paging state of an alert."""
+    """Paging state of an alert, with its escalation policy, round and next step."""
 
-    state: Annotated[str, describe_choices(*EscalationState)] | None = Field(
+    state: Annotated[str, build_choices_schema(*EscalationState)] | None = Field(
         description="Paging state. `unprocessed` if the background worker has not processed "
         "the alert yet. Null if the alert never had to page anyone."
     )

@@ -15,15 +15,15 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
 from domain.core.time_zones import get_zone, normalize_zone_name
-from domain.paging.importing.files import (
-    EntityReader,
+from domain.paging.importing.export_files import (
+    EntityValidator,
     ExportDocument,
     ExportEntity,
     ExportText,
     ExportTexts,
     list_items,
 )
-from domain.paging.importing.plan import (
+from domain.paging.importing.import_plan import (
     ImportedIntegration,
     ImportedOverride,
     ImportedPolicy,
@@ -38,7 +38,7 @@ from domain.paging.importing.plan import (
     merge_restrictions,
     resolve_time_zone,
 )
-from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
+from domain.paging.on_call.schedule_plans import EVERY_DAY, Cadence, Restriction, TurnUnit
 
 #: Number of repetitions that a “repeat escalation” step stands for.
 _REPEAT_COUNT = 5
@@ -102,11 +102,11 @@ class _ExportedPolicy(ExportEntity):
 
 
 @dataclass(kw_only=True)
-class _ChainConversion:
+class _ChainConverter:
     """Converts the steps of an escalation chain."""
 
     chain: _ExportedChain
-    read: EntityReader
+    read: EntityValidator
     after: timedelta = timedelta()
     repeats: int = 0
     steps: list[ImportedStep] = field(default_factory=list)
@@ -133,10 +133,10 @@ class _ChainConversion:
 
 
 def _convert_chain(
-    chain: _ExportedChain, steps: Sequence[_ExportedPolicy], default: str, read: EntityReader
+    chain: _ExportedChain, steps: Sequence[_ExportedPolicy], default: str, read: EntityValidator
 ) -> ImportedPolicy:
     """Convert an escalation chain to a policy with the supported steps."""
-    walk = _ChainConversion(chain=chain, read=read)
+    walk = _ChainConverter(chain=chain, read=read)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
         walk.convert_step(number, step)
@@ -167,7 +167,7 @@ _WallTime = Annotated[
 
 
 class _ExportedShift(ExportEntity):
-    """A recurring shift in an export; schedules refer to shifts by id."""
+    """A recurring shift in an export, to which schedules refer by ID."""
 
     id: ExportText
     name: ExportText = ""
@@ -189,7 +189,7 @@ class _ExportedShift(ExportEntity):
 
 
 class _ExportedSchedule(ExportEntity):
-    """A schedule in an export."""
+    """A schedule in an export, with the IDs of its shifts."""
 
     id: ExportText
     name: ExportText
@@ -204,11 +204,14 @@ class _ExportedSchedule(ExportEntity):
 def _convert_schedule(
     schedule: _ExportedSchedule,
     shifts: Mapping[str, _ExportedShift],
-    read: EntityReader,
+    read: EntityValidator,
     *,
     now: datetime,
 ) -> ImportedSchedule | None:
-    """Convert a schedule and its supported shifts; return None for an external calendar."""
+    """Convert a schedule and its supported shifts.
+
+    Return None if the schedule is an external calendar.
+    """
     if schedule.type == "ical":
         calendar = schedule.ical_url_primary[:200]
         reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
@@ -365,7 +368,10 @@ def _get_week_start(shift: _ExportedShift) -> int:
 
 
 def _get_first_turn_start(shift: _ExportedShift, unit: TurnUnit, start: datetime) -> datetime:
-    """Return the start of the first turn."""
+    """Return the start of the first turn.
+
+    Turns that follow calendar weeks start at 00:00 on the first day of the week.
+    """
     if not _has_weekly_turns(shift, unit):
         return start
     back = (start.weekday() - _get_week_start(shift)) % len(_DAYS)
@@ -402,13 +408,15 @@ class _ExportedRoute(ExportEntity):
     is_the_last_route: bool | None = False
 
 
-def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
-    """Build an import plan from an export of Grafana OnCall.
+def build_grafana_oncall_import_plan(
+    documents: Iterable[ExportDocument], *, now: datetime
+) -> ImportPlan:
+    """Build an import plan from a Grafana OnCall export.
 
-    Raise InvalidError if the documents are not an export of Grafana OnCall.
+    Raise InvalidError if the documents are not a Grafana OnCall export.
     """
-    read = EntityReader()
-    given = _group_by_list(documents, read)
+    read = EntityValidator()
+    given = _group_entities_by_list(documents, read)
     schedules = read.validate_entities(_ExportedSchedule, given["schedules"], "schedule")
     shifts = {
         each.id: each
@@ -441,27 +449,31 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
     )
 
 
-def _group_by_list(
-    documents: Iterable[ExportDocument], read: EntityReader
+def _group_entities_by_list(
+    documents: Iterable[ExportDocument], read: EntityValidator
 ) -> Mapping[str, list[object]]:
     given: dict[str, list[object]] = {kind: [] for kind in _LIST_NAMES}
     for document in documents:
-        for kind, value in _find_lists(document):
+        for kind, value in _find_entity_lists(document):
             if kind in given:
                 given[kind] += list_items(value)
             elif kind in _UNSUPPORTED_LISTS and (count := len(list_items(value))):
                 read.skip_entity(kind, f"{count} in total", _UNSUPPORTED_LISTS[kind])
     if not any(given.values()):
         kinds = ", ".join(_LIST_NAMES)
-        message = f"This is not an export of Grafana OnCall. It has none of the lists {kinds}."
+        message = (
+            "This is not a Grafana OnCall export. It must contain at least one of these lists: "
+            f"{kinds}."
+        )
         raise InvalidError(message)
     return given
 
 
-def _find_lists(document: ExportDocument) -> Iterable[tuple[str, object]]:
-    """Yield the kinds and values of lists in a document.
+def _find_entity_lists(document: ExportDocument) -> Iterable[tuple[str, object]]:
+    """Yield the kind and value of each list in a document.
 
-    The kind of list in a file is its name without a number, such as `users` for `users-2.json`.
+    If a file contains a single list, its kind is the file name without a number, such as `users`
+    for `users-2.json`.
     """
     kind = document.stem.partition("-")[0]
     if kind in _LIST_NAMES or kind in _UNSUPPORTED_LISTS:
@@ -478,7 +490,7 @@ def _convert_user(user: _ExportedUser) -> ImportedUser:
 def _find_default_chain(
     integrations: Sequence[_ExportedIntegration],
     chains: Sequence[_ExportedChain],
-    read: EntityReader,
+    read: EntityValidator,
 ) -> str:
     """Return the key of the chain that most integrations use.
 
@@ -506,7 +518,7 @@ def _find_default_chain(
 def _record_skipped_routes(
     routes: Sequence[_ExportedRoute],
     integrations: Sequence[_ExportedIntegration],
-    read: EntityReader,
+    read: EntityValidator,
 ) -> None:
     names = {each.id: each.name for each in integrations}
     for route in routes:
@@ -520,10 +532,10 @@ def _record_skipped_routes(
 
 
 def _convert_integration(
-    integration: _ExportedIntegration, read: EntityReader
+    integration: _ExportedIntegration, read: EntityValidator
 ) -> ImportedIntegration | None:
     if integration.type in _TYPES_WITHOUT_HTTP:
-        reason = f"The type {integration.type} does not receive alerts by HTTP."
+        reason = f"The type {integration.type} does not receive alerts over HTTP."
         read.skip_entity("integration", integration.name, reason)
         return None
     is_metrics = integration.type in _ALERTMANAGER_TYPES

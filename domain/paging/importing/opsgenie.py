@@ -14,14 +14,14 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
 from domain.core.time_zones import get_zone
-from domain.paging.importing.files import (
-    EntityReader,
+from domain.paging.importing.export_files import (
+    EntityValidator,
     ExportDocument,
     ExportEntity,
     ExportText,
     list_items,
 )
-from domain.paging.importing.plan import (
+from domain.paging.importing.import_plan import (
     ImportedIntegration,
     ImportedOverride,
     ImportedPolicy,
@@ -35,7 +35,7 @@ from domain.paging.importing.plan import (
     merge_restrictions,
     resolve_time_zone,
 )
-from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
+from domain.paging.on_call.schedule_plans import Cadence, Restriction, TurnUnit
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROTATION_UNITS = {"hourly": TurnUnit.HOURS, "daily": TurnUnit.DAYS, "weekly": TurnUnit.WEEKS}
@@ -51,7 +51,7 @@ _MAX_REPEATS, _MAX_DELAY_AMOUNT = 9, 1_000_000
 _ENTITY_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
 #: Integration types that send alerts in the format of Alertmanager.
 _ALERTMANAGER_TYPES = frozenset({"Prometheus", "GrafanaV2"})
-#: Integration types that do not receive alerts by HTTP.
+#: Integration types that do not receive alerts over HTTP.
 _TYPES_WITHOUT_HTTP = frozenset(
     {
         *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
@@ -75,7 +75,7 @@ _Timestamp = Annotated[datetime, BeforeValidator(_parse_timestamp)]
 
 
 class _EntityReference(ExportEntity):
-    """A reference to another entity."""
+    """A reference to another entity, with its type, ID and name."""
 
     type: ExportText = ""
     id: ExportText = ""
@@ -84,7 +84,7 @@ class _EntityReference(ExportEntity):
 
     @property
     def display_name(self) -> str:
-        """Name of the entity, or its id if it has no name."""
+        """Name of the entity, or its ID if it has no name."""
         return self.username or self.name or self.id
 
 
@@ -131,14 +131,14 @@ class _ExportedSchedule(ExportEntity):
 
 
 class _ScheduleFile(ExportEntity):
-    """A file in the folder `schedules`."""
+    """A file in the `schedules` folder."""
 
     schedule: _ExportedSchedule
     scheduleOverrideList: tuple[_ExportedOverride, ...] | None = None
 
 
 def _convert_schedule(
-    file: _ScheduleFile, read: EntityReader, *, now: datetime
+    file: _ScheduleFile, read: EntityValidator, *, now: datetime
 ) -> ImportedSchedule:
     """Convert a schedule with its supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
@@ -279,7 +279,7 @@ class _ExportedRepeat(ExportEntity):
 
 
 class _ExportedEscalation(ExportEntity):
-    """A file in the folder `escalations`."""
+    """A file in the `escalations` folder."""
 
     id: ExportText
     name: ExportText
@@ -292,7 +292,7 @@ def _convert_escalation(
     escalation: _ExportedEscalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
-    read: EntityReader,
+    read: EntityValidator,
 ) -> ImportedPolicy:
     """Convert an escalation to a policy with the supported rules, ordered by delay."""
     steps, notes = [], list[str]()
@@ -420,13 +420,13 @@ class _IntegrationFile(ExportEntity):
     integration: _ExportedIntegration
 
 
-def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
-    """Build an import plan from a backup of Opsgenie.
+def build_opsgenie_import_plan(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
+    """Build an import plan from an Opsgenie backup.
 
-    Raise InvalidError if the documents are not a backup of Opsgenie.
+    Raise InvalidError if the documents are not an Opsgenie backup.
     """
-    read = EntityReader()
-    given = _group_by_kind(documents, read)
+    read = EntityValidator()
+    given = _group_entities_by_kind(documents, read)
     teams = read.validate_entities(_TeamFile, given["teams"], "team")
     schedules = read.validate_entities(_ScheduleFile, given["schedules"], "schedule")
     escalations = read.validate_entities(_ExportedEscalation, given["escalations"], "policy")
@@ -449,8 +449,8 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     )
 
 
-def _group_by_kind(
-    documents: Iterable[ExportDocument], read: EntityReader
+def _group_entities_by_kind(
+    documents: Iterable[ExportDocument], read: EntityValidator
 ) -> Mapping[str, list[object]]:
     given: dict[str, list[object]] = {kind: [] for kind in _ENTITY_KINDS}
     others: dict[str, list[str]] = {}
@@ -462,8 +462,8 @@ def _group_by_kind(
                 others.setdefault(kind, []).append(document.stem)
     if not any(given.values()):
         message = (
-            "This is not a backup of Opsgenie. It has none of the folders "
-            f"{', '.join(_ENTITY_KINDS)} with JSON files."
+            "This is not an Opsgenie backup. It must contain JSON files in at least one of these "
+            f"folders: {', '.join(_ENTITY_KINDS)}."
         )
         raise InvalidError(message)
     for kind, names in sorted(others.items()):
@@ -473,7 +473,7 @@ def _group_by_kind(
 
 
 def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
-    """Yield the kinds and values of entities in a document.
+    """Yield the kind and value of each entity in a document.
 
     A document is a file in the folder of an entity kind, or a JSON object with several kinds.
     """
@@ -485,7 +485,7 @@ def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
                 yield kind, each
 
 
-def _convert_users(user_files: Iterable[_UserFile], read: EntityReader) -> list[ImportedUser]:
+def _convert_users(user_files: Iterable[_UserFile], read: EntityValidator) -> list[ImportedUser]:
     users = []
     for user in (each.user for each in user_files):
         if user.blocked:
@@ -498,7 +498,7 @@ def _convert_users(user_files: Iterable[_UserFile], read: EntityReader) -> list[
     return users
 
 
-def _find_default_escalations(teams: Sequence[_TeamFile], read: EntityReader) -> frozenset[str]:
+def _find_default_escalations(teams: Sequence[_TeamFile], read: EntityValidator) -> frozenset[str]:
     """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
     for team in teams:
@@ -519,11 +519,11 @@ def _find_default_escalations(teams: Sequence[_TeamFile], read: EntityReader) ->
 
 
 def _convert_integration(
-    integration: _ExportedIntegration, read: EntityReader
+    integration: _ExportedIntegration, read: EntityValidator
 ) -> ImportedIntegration | None:
     if integration.type in _TYPES_WITHOUT_HTTP:
         reason = (
-            f"The type {integration.type} does not receive alerts by HTTP. To send messages "
+            f"The type {integration.type} does not receive alerts over HTTP. To send messages "
             "elsewhere, add a channel or a webhook to the project."
         )
         read.skip_entity("integration", integration.name, reason)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.matching.conditions import parse_conditions
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.pagination import (
     KeysetPage,
@@ -23,6 +23,11 @@ from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import get_column_values
 from domain.core.types.pagination import ListPage
+from domain.paging.maintenance_windows.occurrences import (
+    WindowTimes,
+    build_window_times,
+    convert_to_wall_time,
+)
 from domain.paging.maintenance_windows.recurrence import (
     Frequency,
     Recurrence,
@@ -36,16 +41,11 @@ from domain.paging.maintenance_windows.types import (
     WindowOccurrence,
     WindowQuery,
 )
-from domain.paging.maintenance_windows.windows import (
-    WindowTimes,
-    build_window_times,
-    convert_to_wall_time,
-)
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     build_owner_columns,
     build_owner_match_condition,
-    is_owned_above,
-    is_owned_here_or_above,
+    is_owned_by_ancestor,
+    is_owned_by_self_or_ancestor,
 )
 from domain.projects.views import ProjectOrGroup
 from models import Group, User
@@ -64,15 +64,15 @@ def list_windows(
 ) -> ListPage[MaintenanceWindow]:
     """List maintenance windows."""
     part = PageRequest(size=query.page_size, offset=query.offset, is_descending=True)
-    here = is_owned_here_or_above(
+    here = is_owned_by_self_or_ancestor(
         WindowRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     found = fetch_list_page(_select_windows(here), {"id": WindowRow.id}, part, session=work.session)
-    return ListPage.from_listed_page(found, lambda row: _build_window(row, work.now))
+    return ListPage.from_page_result(found, lambda row: _build_window(row, work.now))
 
 
 @read_action("maintenance_windows.index")
-def get_window_page(
+def fetch_window_page(
     work: UnitOfWork, holder: ProjectOrGroup, part: KeysetRange
 ) -> KeysetPage[MaintenanceWindow]:
     """Return one page of the list of windows, newest first."""
@@ -89,7 +89,7 @@ def get_window_page(
 def list_inherited_windows(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[MaintenanceWindow]:
     """Return the unexpired windows of ancestor groups, ordered by name."""
     has_not_ended = or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now)
-    here = is_owned_above(WindowRow, holder, session=work.session)
+    here = is_owned_by_ancestor(WindowRow, holder, session=work.session)
     rows = _select_windows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)
     return [_build_window(row, work.now) for row in work.session.execute(rows)]
 

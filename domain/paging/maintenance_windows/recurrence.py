@@ -14,7 +14,7 @@ from typing import Any
 from dateutil import rrule
 
 from domain.core.errors import InvalidError
-from domain.core.word_lists import join_words
+from domain.core.word_joining import join_words
 
 MAX_RULE_LENGTH = 200
 MAX_INTERVAL = 99
@@ -55,7 +55,7 @@ _RRULE_FREQUENCIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """A valid recurrence rule."""
+    """A recurrence rule: a frequency, an interval, days, and an optional last day."""
 
     frequency: Frequency
     interval: int = 1
@@ -133,15 +133,22 @@ def _build_weekday(text: str) -> Any:
     return rrule.weekday([*WEEKDAY_NAMES].index(found[2]), int(found[1]) if found[1] else None)
 
 
-def build_monthly_by_day(first_day: date, *, interval: int, until: date | None) -> Recurrence:
-    """Build a rule for the same day in each month; months without this day are skipped."""
+def build_monthly_day_rule(first_day: date, *, interval: int, until: date | None) -> Recurrence:
+    """Build a rule for the same day in each month.
+
+    Months without this day are skipped.
+    """
     return Recurrence(
         frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first_day.day,), until=until
     )
 
 
-def build_monthly_by_weekday(first_day: date, *, interval: int, until: date | None) -> Recurrence:
-    """Build a rule for the same weekday in each month; a fifth weekday becomes the last weekday."""
+def build_monthly_weekday_rule(first_day: date, *, interval: int, until: date | None) -> Recurrence:
+    """Build a rule for the same weekday in each month.
+
+    If the first day is the fifth such weekday of its month, the rule uses the last such weekday of
+    each month.
+    """
     number = (first_day.day - 1) // 7 + 1
     day = f"{number if number < _FIFTH_WEEKDAY else -1}{tuple(WEEKDAY_NAMES)[first_day.weekday()]}"
     return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)

@@ -1,6 +1,6 @@
 """Resources and request bodies for maintenance windows."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,10 +11,11 @@ from domain.core.types.pagination import IncludeAncestorGroups, OffsetQuery
 from domain.paging.maintenance_windows.recurrence import format_recurrence, parse_recurrence_rule
 
 MAX_WINDOW_NAME_LENGTH = 255
+MIN_WINDOW_LENGTH, MAX_WINDOW_LENGTH = timedelta(minutes=1), timedelta(days=7)
 
 
 class WindowOccurrence(Resource):
-    """An occurrence of a maintenance window."""
+    """The start and end of one occurrence of a maintenance window."""
 
     starts_at: Time
     ends_at: Time
@@ -48,7 +49,7 @@ class MaintenanceWindow(ConditionsResource):
 
     @property
     def recurrence_text(self) -> str:
-        """Recurrence in words. Empty if the window does not recur."""
+        """The recurrence in words, or an empty string if the window does not recur."""
         return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 
 
@@ -89,7 +90,7 @@ class NewWindow(ConditionsBody):
 
 @make_fields_optional
 class WindowChange(NewWindow):
-    """Changes to a maintenance window; omitted fields are kept."""
+    """Changes to a maintenance window. Omitted fields are kept."""
 
 
 class WindowQuery(OffsetQuery):

@@ -14,20 +14,23 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
+from domain.core.database.bulk_statements import build_bulk_update, split_into_batches
 from domain.core.database.failures import is_connection_lost, is_database_failure
-from domain.core.database.rows import split_into_batches, update_rows
+from domain.core.due_time_sql import NOW, build_time_from_now
 from domain.core.errors import InvalidError
-from domain.core.schedule_conditions import NOW, build_time_from_now
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
-from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
-from domain.paging.notifications.paging import PageKind, find_pause_end
-from domain.paging.notifications.policy import PagingSettings
-from domain.paging.notifications.queueing import (
-    build_confirmed_conditions,
+from domain.paging.notifications.delivery_status import (
+    add_page_activity_entries,
+    record_pages_failed,
+)
+from domain.paging.notifications.message_queue import (
+    build_confirmed_contact_conditions,
     get_or_create_account_contact,
     queue_batch,
 )
+from domain.paging.notifications.page_queue import PageKind, find_pause_end
+from domain.paging.notifications.paging_settings import PagingSettings
 from domain.paging.notifications.recipients import BATCHING_PAUSE, find_hold_end, get_quiet_hours
 from domain.paging.notifications.rules import AlertSelection, find_user_rules
 from domain.paging.notifications.send_checks import (
@@ -43,7 +46,7 @@ from domain.projects.access import ViewerPermissions, build_namespace, read_role
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace, ProjectView
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 _log = logging.getLogger("gatebell.pages")
 #: Maximum number of recipients in a transaction. Transactions are short because writers block each
@@ -61,7 +64,7 @@ RECIPIENTS_ARE_DUE_SOON = exists().where(
 
 
 def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
-    """Batch the pages of due recipients; return the number of recipients."""
+    """Batch the pages of due recipients, and return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
@@ -79,7 +82,7 @@ def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) 
                 raise
             # Other recipients must not wait for a recipient whose batching fails.
             _log.exception(
-                "Page preparation failed; the worker retries.",
+                "Page preparation failed; the worker will retry.",
                 extra={"event": "page.preparation_failed", "recipient_id": recipient.id},
             )
             recipient.due_at = now + (
@@ -133,7 +136,11 @@ class _RecipientBatch:
         return (*self._build_waiting_page_conditions(), Page.due_at <= self._now + BATCHING_PAUSE)
 
     def _delay_for_quiet_hours(self, recipient: Recipient) -> None:
-        """Delay held pages until the end of quiet hours that have started in the meantime."""
+        """Postpone pages to the end of the user's current quiet hours.
+
+        This applies to pages that were held back, since the quiet hours may have started in the
+        meantime.
+        """
         quiet = get_quiet_hours(self._recipient)
         for is_critical in (False, True):
             until = find_hold_end(quiet, is_critical=is_critical, now=self._now)
@@ -144,7 +151,7 @@ class _RecipientBatch:
                 Page.held_by.is_not(None),
                 Page.is_critical.is_(is_critical),
             )
-            add_page_entries(
+            add_page_activity_entries(
                 "has quiet hours, so the page that was held back waits until they end",
                 *waiting,
                 user_id=recipient.user_id,
@@ -153,23 +160,23 @@ class _RecipientBatch:
                 now=self._now,
             )
             self._session.execute(
-                update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
+                build_bulk_update(Page).where(*waiting).values(due_at=until, held_by=None)
             )
 
     def _send_due_pages(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
         if recipient.channel is not None:
             self._queue_messages({recipient.channel.id: _NO_DELAY})
-        elif recipient.user is not None and not self._send_to_user(recipient.user.id):
-            self._cancel_unreachable(recipient)
+        elif recipient.user is not None and not self._page_user(recipient.user.id):
+            self._fail_unreachable_pages(recipient)
             return
         self._recipient.last_message_at = self._now
         if PageKind.FIRING in worst:
             self._recipient.last_page_at = self._now
             self._recipient.last_page_severity = worst[PageKind.FIRING]
 
-    def _cancel_unreachable(self, recipient: Recipient) -> None:
+    def _fail_unreachable_pages(self, recipient: Recipient) -> None:
         due = self._build_due_page_conditions()
-        add_page_entries(
+        add_page_activity_entries(
             "could not be paged: there is no confirmed contact",
             *due,
             Page.kind == PageKind.FIRING.value,
@@ -179,23 +186,26 @@ class _RecipientBatch:
             now=self._now,
         )
         record_pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
-        self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
+        self._session.execute(build_bulk_update(Page).where(*due).values(withdrawn_at=self._now))
 
     def _queue_messages(
         self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]
     ) -> None:
-        """Queue a message with the due pages for each contact, with the contact's delay."""
+        """Queue the due pages as a message to each contact, after the contact's delay."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
-        self._session.flush()  # The flush assigns the id.
-        pages = update_rows(Page).where(*self._build_due_page_conditions(), *conditions)
+        self._session.flush()  # The flush assigns the ID.
+        pages = build_bulk_update(Page).where(*self._build_due_page_conditions(), *conditions)
         self._session.execute(pages.values(batch_id=batch.id, held_by=None))
         for contact_id, delay in told.items():
             due_at = self._now + delay if delay else None
             queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
 
-    def _send_to_user(self, user_id: int) -> bool:
-        """Page a user according to the user's rules; return False if the user has no contact."""
+    def _page_user(self, user_id: int) -> bool:
+        """Page a user according to the user's rules.
+
+        Return False if the user has no contact.
+        """
         contacts = _find_confirmed_contacts(user_id, session=self._session)
         rules = find_user_rules(user_id, session=self._session, now=self._now)
         everywhere = self._add_account_contact(
@@ -230,7 +240,7 @@ class _RecipientBatch:
 
 
 def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, bool]:
-    """Return the confirmed contacts of a user, and whether messages may reach each contact.
+    """Return the confirmed contacts of a user, and whether messages can reach each contact.
 
     If no contact is reachable, messages are also sent to the account's address. A failing email
     contact counts as reachable, since the mail server may be the cause. In this case, the account's
@@ -239,15 +249,17 @@ def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, 
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
     confirmed = session.execute(
-        select(Contact.id, is_on).where(*build_confirmed_conditions(user_id)).order_by(Contact.id)
+        select(Contact.id, is_on)
+        .where(*build_confirmed_contact_conditions(user_id))
+        .order_by(Contact.id)
     ).all()
     return {contact_id: bool(may_reach) for contact_id, may_reach in confirmed}
 
 
-def _find_users_seeing_alerts(
+def _find_users_with_alert_access(
     users: Collection[User], namespace: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
-    """Return the ids of the users who can see the alerts of a project or group."""
+    """Return the IDs of the users who can see the alerts of a project or group."""
     row: Group | Project | None = (
         session.get(Group, namespace.id)
         if namespace.is_group
@@ -258,20 +270,20 @@ def _find_users_seeing_alerts(
     ids = [user.id for user in users]
     roles = read_roles(ids, [build_namespace(row)], today=now.date(), session=session)
 
-    def sees(user: User) -> bool:
+    def has_alert_access(user: User) -> bool:
         permissions = ViewerPermissions(build_viewer(user, now), roles[user.id])
         if isinstance(row, Project):
-            return permissions.build_project_view(row).shows_alerts
-        return permissions.build_group_view(row).shows_alerts
+            return permissions.build_project_view(row).can_see_alerts
+        return permissions.build_group_view(row).can_see_alerts
 
-    return {user.id for user in users if sees(user)}
+    return {user.id for user in users if has_alert_access(user)}
 
 
 class UserReachability(StrEnum):
-    """Reachability of a user. The value follows the name of the user in a sentence."""
+    """Reachability of a user, as a phrase that follows the username, such as `is not active`."""
 
     REACHABLE = "can be paged"
-    #: The page is sent when the quiet hours end.
+    #: Reachability of a user who is paged when the quiet hours end.
     QUIET = "has quiet hours"
     NO_CONTACT = "has no confirmed contact"
     NO_ACCESS = "has no access to the alerts of the project"
@@ -287,7 +299,7 @@ def find_reachability(
     session: Session,
     now: datetime,
 ) -> Mapping[int, UserReachability]:
-    """Return the reachability of users for alerts in a project or below a group, by user id.
+    """Return the reachability of users for alerts in a project or below a group, by user ID.
 
     `sends_mail` is true if MAIL_URL is set. In this case, the account's address replaces a missing
     contact. Accounts that do not exist are INACTIVE.
@@ -298,7 +310,7 @@ def find_reachability(
     for some in split_into_batches([*user_ids]):
         found = session.scalars(select(User).where(User.id.in_(some))).all()
         users |= {user.id: user for user in found}
-        seeing |= _find_users_seeing_alerts(
+        seeing |= _find_users_with_alert_access(
             [*filter(is_active_human, found)], namespace, session=session, now=now
         )
         with_contact |= set(
@@ -328,10 +340,10 @@ def find_reachability(
     return {user_id: get_reachability(user_id) for user_id in user_ids}
 
 
-def check_reachable(
+def check_users_reachable(
     names: Collection[str], project: ProjectView, work: UnitOfWork, *, field: str, is_critical: bool
 ) -> Mapping[int, str]:
-    """Return the names of users who can be paged now, by user id.
+    """Return the names of users who can be paged now, by user ID.
 
     Raise InvalidError with the reason if one of the users cannot be paged.
     """

@@ -19,11 +19,11 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.access.authorizations import has_live_access, lock_authorization
 from domain.accounts.message_limits import CONTACT_MESSAGE_LIMIT, LimitedMessage, count_message
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.randomness import generate_random_letters
-from domain.core.types.base import Resource, Time, describe_choices, get_column_values
+from domain.core.types.base import Resource, Time, build_choices_schema, get_column_values
 from domain.paging.notifications.contact_types.base import ContactAddress, ContactType
 from domain.paging.notifications.contact_types.registry import (
     CONTACT_TYPE_NAMES,
@@ -31,7 +31,7 @@ from domain.paging.notifications.contact_types.registry import (
     get_contact_type,
 )
 from domain.paging.notifications.delivery_status import delete_waiting_messages
-from domain.paging.notifications.queueing import MessageKind, queue_message
+from domain.paging.notifications.message_queue import MessageKind, queue_message
 from models import Contact as ContactRow
 
 #: Maximum number of contacts for an owner. Each page may be sent to all contacts.
@@ -49,7 +49,7 @@ class ContactState(StrEnum):
     UNCONFIRMED = "unconfirmed"
     READY = "ready"
     FAILING = "failing"
-    #: Device whose push subscription has ended.
+    #: State of a device whose push subscription has ended.
     EXPIRED = "expired"
 
 
@@ -65,7 +65,7 @@ class Contact(Resource):
     """A contact of a user, or a channel of a project or group."""
 
     id: int
-    type: Annotated[str, describe_choices(*CONTACT_TYPE_NAMES)]
+    type: Annotated[str, build_choices_schema(*CONTACT_TYPE_NAMES)]
     label: str
     address: str = Field(description="Address of the contact, without its secrets.")
     state: ContactState
@@ -122,7 +122,7 @@ def _find_code_state(row: ContactRow) -> CodeState | None:
 
 @dataclass(frozen=True, kw_only=True)
 class NewContact:
-    """A contact to create; the label may be empty."""
+    """The fields of a contact to create. The label may be empty."""
 
     owner: ContactOwner
     address: ContactAddress
@@ -130,7 +130,7 @@ class NewContact:
     #: True if the contact needs no confirmation: a channel, or a contact created by an
     #: administrator.
     is_confirmed: bool = False
-    #: Id of the authorization of the application that creates the contact.
+    #: ID of the authorization of the application that creates the contact.
     authorization_id: int | None = None
 
 
@@ -163,7 +163,7 @@ def create_contact(
         tries=0,
     )
     session.add(row)
-    session.flush()  # The flush assigns the id.
+    session.flush()  # The flush assigns the ID.
     return build_contact(row)
 
 
@@ -176,11 +176,11 @@ def change_contact(
     label: str | None,
     is_confirmed: bool,
 ) -> Contact:
-    """Change the address or the label of a contact; None keeps the current value.
+    """Change the address or the label of a contact.
 
-    If the address changes, the queued messages are deleted unless the contact stays confirmed.
-    Raise InvalidError for a label that is too long. Raise ConflictError if the owner already has a
-    contact with this address.
+    If `address` or `label` is None, the current value is kept. If the address changes, the queued
+    messages are deleted unless the contact stays confirmed. Raise InvalidError for a label that is
+    too long. Raise ConflictError if the owner already has a contact with this address.
     """
     session, keyring, now = work.session, work.policy(Keyring), work.now
     authorization_id = None if owner.user_id is None else lock_authorization(work)
@@ -248,7 +248,7 @@ def _has_address(row: ContactRow, address: ContactAddress, keyring: Keyring) -> 
         return False
     try:
         return keyring.decrypt(row.address_ciphertext) == address.clear
-    except UndecipherableError:
+    except UndecryptableError:
         return False
 
 
@@ -282,12 +282,12 @@ def get_contact_address(contact_id: int, *, session: Session, keyring: Keyring) 
     _check_not_account_email(row)
     try:
         return keyring.decrypt(row.address_ciphertext or "")
-    except UndecipherableError:
+    except UndecryptableError:
         return ""
 
 
 def get_contact(contact_id: int, owner: ContactOwner, *, session: Session) -> Contact:
-    """Return a contact of an owner.
+    """Return the contact with the given ID, which must belong to the given owner.
 
     Raise NotFoundError if there is no such contact.
     """
@@ -297,7 +297,7 @@ def get_contact(contact_id: int, owner: ContactOwner, *, session: Session) -> Co
 def delete_contact(
     contact_id: int, owner: ContactOwner, *, session: Session, now: datetime
 ) -> Contact:
-    """Delete a contact with its queued messages; return the deleted contact.
+    """Delete a contact with its queued messages, and return the deleted contact.
 
     Raise NotFoundError if there is no such contact, or InvalidError if the contact is the email
     address of the account.
@@ -345,7 +345,7 @@ def _is_owned_by(owner: ContactOwner) -> tuple[ColumnElement[bool], ...]:
 
 
 def send_code(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
-    """Send a new code to an unconfirmed contact; return the id of the message.
+    """Send a new code to an unconfirmed contact, and return the ID of the message.
 
     Raise NotFoundError if there is no such contact, or InvalidError if it is already confirmed.
     """
@@ -355,7 +355,7 @@ def send_code(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
     if not get_contact_type(row.type).is_entered:
         message = "Turn on notifications again in the browser of this device."
         raise InvalidError(message, field="contact")
-    _claim_contact_sending(work, row, owner)
+    _enforce_contact_message_limit(work, row, owner)
     code = generate_random_letters("0123456789", _CODE_DIGITS)
     row.code_ciphertext = work.policy(Keyring).encrypt(code)
     row.code_expires_at, row.code_tries = work.now + _CODE_LIFETIME, 0
@@ -363,7 +363,7 @@ def send_code(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
 
 
 def send_test(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
-    """Send a test message to a confirmed contact; return the id of the message.
+    """Send a test message to a confirmed contact, and return the ID of the message.
 
     Raise NotFoundError if there is no such contact, or InvalidError if it is not confirmed.
     """
@@ -371,14 +371,14 @@ def send_test(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> int:
     if row.confirmed_at is None:
         message = "Confirm the contact first. Until then, only confirmation codes are sent to it."
         raise InvalidError(message, field="contact")
-    _claim_contact_sending(work, row, owner)
+    _enforce_contact_message_limit(work, row, owner)
     return queue_message(row.id, MessageKind.TEST, session=work.session, now=work.now)
 
 
-def _claim_contact_sending(work: UnitOfWork, row: ContactRow, owner: ContactOwner) -> None:
+def _enforce_contact_message_limit(work: UnitOfWork, row: ContactRow, owner: ContactOwner) -> None:
     try:
         address = work.policy(Keyring).decrypt(row.address_ciphertext or "")
-    except UndecipherableError:
+    except UndecryptableError:
         # The contact is the account's own address, or its address cannot be decrypted.
         address = f"contact {row.id}"
     sending = LimitedMessage(
@@ -390,9 +390,12 @@ def _claim_contact_sending(work: UnitOfWork, row: ContactRow, owner: ContactOwne
 
 
 def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int:
-    """Unconfirm contacts whose application has lost access; return the number of contacts."""
+    """Unconfirm contacts that an application created, if the application has lost access.
+
+    Return the number of contacts.
+    """
     ended = session.scalars(
-        update_rows(ContactRow)
+        build_bulk_update(ContactRow)
         .where(
             ContactRow.user_id.is_not(None),
             ~has_live_access(ContactRow.authorization_id, now),
@@ -406,9 +409,10 @@ def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int
 def confirm_contact(
     work: UnitOfWork, contact_id: int, code: str, owner: ContactOwner
 ) -> tuple[Contact, str | None]:
-    """Confirm a contact with its code; return the contact, and a problem with the code or None.
+    """Confirm a contact with the code that was sent to it.
 
-    The problem is returned instead of raised, so that the failed attempt is stored.
+    Return the contact and the problem with the code, or the contact and None on success. The
+    problem is returned instead of raised, so that the failed attempt is stored.
     """
     row = _lock_contact_row(contact_id, owner, session=work.session)
     if row.confirmed_at is None:
@@ -427,7 +431,7 @@ def _find_code_problem(
 ) -> str | None:
     expected = None
     if row.code_ciphertext is not None and row.code_expires_at and row.code_expires_at > now:
-        with suppress(UndecipherableError):
+        with suppress(UndecryptableError):
             expected = keyring.decrypt(row.code_ciphertext)
     if expected is None:
         return "This code has expired. Send a new code."

@@ -14,20 +14,20 @@ from sqlalchemy import ColumnElement, and_, delete, exists, insert, literal, or_
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.alerts.handling.activity import NoteKind
-from domain.core.database.rows import update_rows
+from domain.alerts.handling.activity import ActivityEntryKind
+from domain.core.database.bulk_statements import build_bulk_update
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.paging.notifications.contact_types.registry import get_contact_type
-from domain.paging.notifications.notice_checks import serialize_notice_subject
-from domain.paging.notifications.page_targets import SUBJECT_PROJECT_ID, SubjectKind
-from domain.paging.notifications.paging import PageKind
-from domain.paging.notifications.policy import PagingSettings
-from domain.paging.notifications.queueing import (
-    build_confirmed_conditions,
-    is_message_due,
+from domain.paging.notifications.message_queue import (
+    build_confirmed_contact_conditions,
+    build_due_message_condition,
     queue_notice,
-    schedule_contact,
+    schedule_contact_check,
 )
+from domain.paging.notifications.notice_checks import serialize_notice_subject
+from domain.paging.notifications.page_queue import PageKind
+from domain.paging.notifications.page_subjects import SUBJECT_PROJECT_ID, SubjectKind
+from domain.paging.notifications.paging_settings import PagingSettings
 from domain.paging.notifications.states import (
     MessageState,
     PageEvent,
@@ -52,8 +52,10 @@ from models import (
 _MAX_MAINTAINERS = 50
 
 
-def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for pages whose outcome an event can change to the given outcome."""
+def _build_outcome_change_conditions(
+    event: PageEvent, outcome: PageState
+) -> tuple[ColumnElement[bool], ...]:
+    """Return SQL conditions that select pages to which an event can assign the given outcome."""
     before = find_page_states_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)
@@ -87,8 +89,8 @@ def _store_outcome(
     # No escalation waits for pages about incidents.
     news = Page.alert_id.is_not(None)
     session.execute(
-        update_rows(Page)
-        .where(*pages, *_can_change_outcome(event, outcome))
+        build_bulk_update(Page)
+        .where(*pages, *_build_outcome_change_conditions(event, outcome))
         .values(outcome=outcome.value, outcome_at=now, has_news=news)
     )
 
@@ -96,7 +98,7 @@ def _store_outcome(
 def find_failed_batches(
     batch_ids: Iterable[int], *, session: Session, now: datetime
 ) -> Sequence[int]:
-    """Lock batches, and return the ids of batches that failed at all contacts.
+    """Lock batches, and return the IDs of batches that failed at all contacts.
 
     A batch has failed if it has pages without an outcome, no contact has accepted it, and all due
     messages were tried. The caller must store its own attempts first. If notification rules delay
@@ -110,13 +112,16 @@ def find_failed_batches(
         .order_by(PageBatch.id)
         .with_for_update()
     )
-    untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_message_due(now))
+    untried = and_(
+        PageMessage.ended_at.is_(None), PageMessage.tries == 0, build_due_message_condition(now)
+    )
     hopeful = exists().where(
         PageMessage.batch_id == PageBatch.id,
         or_(PageMessage.outcome == MessageState.SENT.value, untried),
     )
     waited_for = exists().where(
-        Page.batch_id == PageBatch.id, *_can_change_outcome(PageEvent.ALL_FAILED, PageState.FAILED)
+        Page.batch_id == PageBatch.id,
+        *_build_outcome_change_conditions(PageEvent.ALL_FAILED, PageState.FAILED),
     )
     lost = session.scalars(
         select(PageBatch.id)
@@ -130,27 +135,30 @@ def find_failed_batches(
 def _make_delayed_messages_due(
     batch_ids: Sequence[int], *, session: Session, now: datetime
 ) -> set[int | None]:
-    """Make delayed messages of batches due now; return the ids of batches with delayed messages."""
+    """Make delayed messages of batches due now.
+
+    Return the IDs of the batches with delayed messages.
+    """
     later = (
         PageMessage.batch_id.in_(batch_ids),
         PageMessage.ended_at.is_(None),
         PageMessage.due_at > now,
     )
     found = session.execute(
-        update_rows(PageMessage)
+        build_bulk_update(PageMessage)
         .where(*later)
         .values(due_at=now)
         .returning(PageMessage.contact_id, PageMessage.batch_id)
     ).all()
     # A fixed order prevents deadlocks between two transactions.
     for contact_id in sorted({row.contact_id for row in found}):
-        schedule_contact(contact_id, now, session=session)
+        schedule_contact_check(contact_id, now, session=session)
     return {row.batch_id for row in found}
 
 
 def delete_waiting_messages(contact: Contact, *, session: Session, now: datetime) -> None:
-    """Delete the queued messages of a contact, and evaluate the pages that waited for it."""
-    # The worker locks a contact before its messages, too.
+    """Delete a contact's queued messages, and evaluate the pages that waited for the contact."""
+    # The worker also locks a contact before its messages.
     session.execute(select(Contact.id).where(Contact.id == contact.id).with_for_update())
     is_waiting = PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
     batches = session.scalars(
@@ -162,7 +170,7 @@ def delete_waiting_messages(contact: Contact, *, session: Session, now: datetime
     record_pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 
 
-def add_page_entries(
+def add_page_activity_entries(
     text: str,
     *pages: ColumnElement[bool],
     user_id: int | None,
@@ -170,12 +178,12 @@ def add_page_entries(
     session: Session,
     now: datetime,
 ) -> None:
-    """Add an entry to the activity of all alerts and incidents that pages are about."""
+    """Add an activity entry to each alert and incident that the given pages are about."""
     at = literal(now, AlertNote.created_at.type)
     of_all = {
         "user_id": literal(user_id, AlertNote.user_id.type),
         "user_name": literal(name),
-        "kind": literal(NoteKind.PAGE.value),
+        "kind": literal(ActivityEntryKind.PAGE.value),
         "text": literal(text),
         "created_at": at,
     }
@@ -200,7 +208,7 @@ class MaintainerNotice:
     subject: str
     #: Text between the greeting and the signature.
     text: str
-    #: Ids of alerts. The notice is sent only while at least one of these alerts needs attention. A
+    #: IDs of alerts. The notice is sent only while at least one of these alerts needs attention. A
     #: notice without alerts is always sent.
     alerts: tuple[int, ...] = ()
 
@@ -259,14 +267,17 @@ def report_failed_batches(
     session: Session,
     now: datetime,
 ) -> None:
-    """Report pages in batches that failed at all contacts; `contact` is the last that failed."""
+    """Report pages in batches that failed at all contacts.
+
+    `contact` is the contact that failed last.
+    """
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
     note = "was not reached: {by} failed ({reason}). Further attempts follow."
     _report_contact_failure(note, contact, reason, policy, *live, session=session, now=now)
 
 
-def end_device(
+def deactivate_device(
     contact: Contact, policy: PagingSettings, *, session: Session, now: datetime
 ) -> None:
     """Deactivate a device whose push subscription has ended, and notify its user by email.
@@ -279,7 +290,7 @@ def end_device(
     user = session.get(User, contact.user_id)
     if user is None or not policy.sends_mail:
         return
-    others = select(Contact.id).where(*build_confirmed_conditions(user.id)).limit(1)
+    others = select(Contact.id).where(*build_confirmed_contact_conditions(user.id)).limit(1)
     follows = (
         "You are still paged through your other contacts."
         if session.scalar(others) is not None
@@ -302,7 +313,7 @@ def end_device(
     queue_emails([email], session=session, keyring=policy.keyring, now=now)
 
 
-def report_given_up_messages(
+def report_abandoned_messages(
     contact: Contact,
     messages: Sequence[PageMessage],
     reason: str,
@@ -338,7 +349,9 @@ def _report_contact_failure(
     name = user.username if user else contact.label
     by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
     entry = text.format(by=by, reason=reason)
-    add_page_entries(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
+    add_page_activity_entries(
+        entry, *pages, user_id=contact.user_id, name=name, session=session, now=now
+    )
     concerned = (
         select(Project.id, Project.path)
         .select_from(Page)

@@ -1,8 +1,8 @@
 """Checks whether a notice about a project may still be sent to a user.
 
-Notices are checked before each attempt to send them. Since their text is fixed, they also store the
-user, the projects and the alerts that they are about. Notices without this data, such as notices
-from older releases, are sent without checks.
+Notices are checked before each attempt to send them. Since the text of a notice is fixed, the user,
+the projects and the alerts in the notice are also stored. Notices without this data, such as
+notices from older releases, are sent without checks.
 """
 
 import logging
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
 from domain.alerts.formats.base import ParserSettings
-from domain.paging.notifications.policy import HoldFinder
+from domain.paging.notifications.paging_settings import HoldFinder
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import Alert, Project, User
@@ -24,7 +24,7 @@ from models import Alert, Project, User
 _log = logging.getLogger("gatebell.pages")
 
 
-class NoticeBlock(NamedTuple):
+class NoticeBlockReason(NamedTuple):
     """The reason why a notice is not sent now."""
 
     reason: str
@@ -44,24 +44,24 @@ def serialize_notice_subject(
     return {**about, "alerts": [*alerts]} if alerts else about
 
 
-def find_notice_block(
+def find_notice_block_reason(
     about: Mapping[str, Any] | None,
     find_holds: HoldFinder,
     *,
     parser_settings: ParserSettings,
     session: Session,
     now: datetime,
-) -> NoticeBlock | None:
-    """Return the reason why a notice may not be sent now, or None."""
+) -> NoticeBlockReason | None:
+    """Return the reason why a notice must not be sent now, or None."""
     if about is None:
         return None
     for project_id in about["projects"]:
-        reason = _find_project_block(project_id, about, session=session, now=now)
+        reason = _find_project_block_reason(project_id, about, session=session, now=now)
         if reason is not None:
-            return NoticeBlock(reason)
+            return NoticeBlockReason(reason)
     if "alerts" not in about:
         return None
-    return _find_alert_block(
+    return _find_alert_block_reason(
         about["alerts"], find_holds, parser_settings=parser_settings, session=session, now=now
     )
 
@@ -69,15 +69,15 @@ def find_notice_block(
 def find_allowed_projects(
     about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> Collection[int]:
-    """Return the ids of projects in a notice about which the user may still be notified."""
+    """Return the IDs of the projects in a notice, if the user may still be notified about them."""
     return {
         project_id
         for project_id in about["projects"]
-        if _find_project_block(project_id, about, session=session, now=now) is None
+        if _find_project_block_reason(project_id, about, session=session, now=now) is None
     }
 
 
-def _find_project_block(
+def _find_project_block_reason(
     project_id: int, about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> str | None:
     project = session.get(Project, project_id)
@@ -91,21 +91,21 @@ def _find_project_block(
     return None if able else "the recipient no longer has access to the project"
 
 
-def _find_alert_block(
+def _find_alert_block_reason(
     alerts: Sequence[int],
     find_holds: HoldFinder,
     *,
     parser_settings: ParserSettings,
     session: Session,
     now: datetime,
-) -> NoticeBlock | None:
+) -> NoticeBlockReason | None:
     """Return the reason why none of the alerts needs attention now, or None."""
     rows = session.execute(
         select(Alert.id, Alert.project_id).where(Alert.id.in_(alerts), Alert.status == "triggered")
     )
     triggered: dict[int, int] = dict(rows.all())
     if not triggered:
-        return NoticeBlock("its alerts no longer need attention")
+        return NoticeBlockReason("its alerts no longer need attention")
     try:
         held = find_holds(triggered, moment=now, session=session, parser_settings=parser_settings)
     except SQLAlchemyError:
@@ -113,10 +113,12 @@ def _find_alert_block(
     except Exception:  # noqa: BLE001 - each attempt would fail again
         # Other messages must not wait for a notice about a report that cannot be read.
         _log.exception(
-            "Silence check failed; the notice to the maintainer is sent anyway.",
+            "Silence check failed; the notice to the maintainer will be sent anyway.",
             extra={"event": "notice.silence_check_failed"},
         )
         return None
     return (
-        None if triggered.keys() - held.keys() else NoticeBlock("its alerts are muted", waits=True)
+        None
+        if triggered.keys() - held.keys()
+        else NoticeBlockReason("its alerts are muted", waits=True)
     )

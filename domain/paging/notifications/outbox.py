@@ -17,39 +17,39 @@ from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.database.locks import AdvisoryLock
-from domain.core.database.rows import insert_into, update_rows
-from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.schedule_conditions import NOW, Moment
+from domain.core.due_time_sql import NOW, Moment
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.paging.notifications.contact_types.base import ContactMessage, SendProblem
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
-    end_device,
+    deactivate_device,
     find_failed_batches,
     record_pages_accepted,
     record_pages_failed,
+    report_abandoned_messages,
     report_failed_batches,
-    report_given_up_messages,
 )
-from domain.paging.notifications.messages import (
+from domain.paging.notifications.message_content import (
     MessageContent,
     build_code_content,
     build_page_content,
     build_test_content,
 )
-from domain.paging.notifications.notice_checks import find_notice_block
-from domain.paging.notifications.policy import PagingSettings
-from domain.paging.notifications.push_requests import SUBSCRIPTION_ENDED
-from domain.paging.notifications.queueing import (
+from domain.paging.notifications.message_queue import (
     GIVE_UP_AFTER,
     RETRIED_KINDS,
     MessageKind,
-    build_confirmed_conditions,
+    build_confirmed_contact_conditions,
+    build_due_message_condition,
     compute_retry_pause,
     get_or_create_account_contact,
-    is_message_due,
     queue_batch,
 )
+from domain.paging.notifications.notice_checks import find_notice_block_reason
+from domain.paging.notifications.paging_settings import PagingSettings
+from domain.paging.notifications.push_requests import SUBSCRIPTION_ENDED
 from domain.paging.notifications.send_checks import (
     apply_check_results,
     build_recipient_condition,
@@ -102,7 +102,7 @@ class UnusableAddressError(Exception):
 def find_due_contacts(
     *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
 ) -> Sequence[tuple[int, str]]:
-    """Return the ids and lanes of contacts that can be claimed, longest waiting first."""
+    """Return the IDs and lanes of contacts that can be claimed, longest waiting first."""
     due = select(Contact.id, Contact.lane).where(
         *_build_contact_due_conditions(now), Contact.lane.not_in(except_lanes)
     )
@@ -117,7 +117,7 @@ def claim_contacts(
     due = select(Contact.id).where(Contact.id.in_(contact_ids), *_build_contact_due_conditions(now))
     free = due.with_for_update(skip_locked=True).cte("free")
     rows = session.execute(
-        update_rows(Contact)
+        build_bulk_update(Contact)
         .where(Contact.id.in_(free.select()))
         .values(claim=Contact.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(Contact.id, Contact.claim, Contact.lane)
@@ -137,7 +137,7 @@ def _build_contact_due_conditions(now: Moment) -> tuple[ColumnElement[bool], ...
 CONTACTS_ARE_DUE = exists().where(*_build_contact_due_conditions(NOW))
 
 
-def _is_claimed_by(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
+def _build_claim_conditions(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
     return Contact.id == claim.contact_id, Contact.claim == claim.number
 
 
@@ -154,7 +154,7 @@ def take_next_message(
     Release the claim and return None if there is nothing to send. Raise UnusableAddressError if the
     address cannot be decrypted, or if the contact is a device that has ended its subscription.
     """
-    queue = _lock_contact(*_is_claimed_by(claim), session=session, now=now)
+    queue = _lock_contact(*_build_claim_conditions(claim), session=session, now=now)
     if queue is None:
         return None
     contact = queue.contact
@@ -176,7 +176,7 @@ def take_next_message(
                 tries=contact.tries + 1,
                 created_at=messages[0].created_at,
             )
-        queue.end_empty_messages(messages)
+        queue.complete_empty_messages(messages)
     contact.claimed_until, contact.next_try_at = None, queue.find_next_delayed_time()
     return None
 
@@ -197,10 +197,10 @@ def record_message_sent(
         each.is_under_way = False
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     record_pages_accepted(batches, session=session, now=now)
-    queue.end_messages(messages, get_message_state_after(MessageEvent.TAKEN))
+    queue.complete_messages(messages, get_message_state_after(MessageEvent.TAKEN))
 
 
-def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
+def record_failed_attempt(  # noqa: PLR0913 - inputs and results of an attempt
     claim: ContactClaim,
     problem: SendProblem,
     policy: PagingSettings,
@@ -210,14 +210,15 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     session: Session,
     now: datetime,
 ) -> int | None:
-    """Schedule the next attempt and release the claim; return the number of messages given up.
+    """Record a failed attempt, schedule the next attempt, and release the claim.
 
-    Codes and tests are tried only once, and messages that are too old are not retried. `share`, a
-    number from 0 to 1, varies the pause. A message that may have arrived is sent again unchanged,
-    so that its recipient recognizes the duplicate. Return None if the claim was lost.
+    Return the number of messages that were given up, or None if the claim was lost. Codes and tests
+    are tried only once, and messages that are too old are not retried. `share`, a number from 0 to
+    1, varies the pause. A message that may have arrived is sent again unchanged, so that its
+    recipient recognizes the duplicate.
     """
     AdvisoryLock.FAILING_CONTACTS.acquire(session)
-    queue = _lock_contact(*_is_claimed_by(claim), session=session, now=now)
+    queue = _lock_contact(*_build_claim_conditions(claim), session=session, now=now)
     if queue is None:
         return None
     contact = queue.contact
@@ -226,7 +227,7 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
     contact.last_failed_at, contact.last_error = now, words[:_MAX_ERROR_LENGTH]
-    waiting = queue.list_waiting_messages(is_message_due(now))
+    waiting = queue.list_waiting_messages(build_due_message_condition(now))
     for each in waiting:
         each.tries += 1
         if delivery is None or each.id in delivery.message_ids:
@@ -238,11 +239,11 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
         each.last_error = problem.reason if each.kind in RETRIED_KINDS else contact.last_error
     over = [each for each in waiting if _is_final_failure(each, problem, now)]
     if problem.has_ended:
-        end_device(contact, policy, session=session, now=now)
-    report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
+        deactivate_device(contact, policy, session=session, now=now)
+    report_abandoned_messages(contact, over, problem.reason, policy, session=session, now=now)
     queue.reroute_failed_batches(waiting, problem, policy)
     for outcome, kinds in _FAILURE_OUTCOMES:
-        queue.end_messages([each for each in over if each.kind in kinds], outcome)
+        queue.complete_messages([each for each in over if each.kind in kinds], outcome)
     contact.claimed_until = None
     pause = compute_retry_pause(
         contact.tries, share=share, requested_seconds=problem.retry_after or 0
@@ -250,7 +251,7 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     again_at = now + pause if len(over) < len(waiting) else None
     by_rule = queue.find_next_delayed_time()
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
-    queue.add_to_total(FAILED_ATTEMPT_TOTAL, 1)
+    queue.add_to_outcome_total(FAILED_ATTEMPT_TOTAL, 1)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
 
@@ -279,7 +280,9 @@ def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime)
 
 def release_contact_claim(claim: ContactClaim, *, session: Session) -> None:
     """Release a claim, so that other workers need not wait until it expires."""
-    session.execute(update_rows(Contact).where(*_is_claimed_by(claim)).values(claimed_until=None))
+    session.execute(
+        build_bulk_update(Contact).where(*_build_claim_conditions(claim)).values(claimed_until=None)
+    )
 
 
 def _lock_contact(
@@ -326,7 +329,7 @@ class _ContactQueue:
         Messages of an attempt that may have succeeded are sent again unchanged, without later
         messages.
         """
-        waiting = self.list_waiting_messages(is_message_due(self.now))
+        waiting = self.list_waiting_messages(build_due_message_condition(self.now))
         pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
         notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
         alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED_KINDS]
@@ -335,7 +338,7 @@ class _ContactQueue:
         return alone[:1] or attempted or pages or notices[:1]
 
     def cancel_blocked_pages(self, messages: Sequence[PageMessage], policy: PagingSettings) -> None:
-        """Cancel or hold the pages of messages that may not be sent now.
+        """Cancel or hold the pages of messages that must not be sent now.
 
         All pages of the messages are checked together.
         """
@@ -379,8 +382,8 @@ class _ContactQueue:
     def _build_notice_content(
         self, message: PageMessage, policy: PagingSettings
     ) -> MessageContent | None:
-        """Return the content of a notice, or None if the notice may not be sent now."""
-        why = find_notice_block(
+        """Return the content of a notice, or None if the notice must not be sent now."""
+        why = find_notice_block_reason(
             message.about,
             policy.find_holds,
             parser_settings=policy.reading,
@@ -409,15 +412,15 @@ class _ContactQueue:
             raise UnusableAddressError(SUBSCRIPTION_ENDED)
         try:
             return keyring.decrypt(contact.address_ciphertext)
-        except UndecipherableError as error:
+        except UndecryptableError as error:
             message = "its address was encrypted with a SECRET_KEY that is no longer known"
             raise UnusableAddressError(SendProblem(message)) from error
 
-    def end_empty_messages(self, messages: Sequence[PageMessage]) -> None:
-        """Complete messages without content; count canceled messages separately.
+    def complete_empty_messages(self, messages: Sequence[PageMessage]) -> None:
+        """Complete messages without content.
 
-        The pages of these messages are recorded as failed, so that escalations do not wait for
-        them.
+        The pages of these messages are recorded as failed, so that escalations do not wait for the
+        messages. Canceled messages are counted separately.
         """
         batches = [each.batch_id for each in messages if each.batch_id is not None]
         if batches:
@@ -434,23 +437,23 @@ class _ContactQueue:
                 # A notice about muted alerts is due later.
                 and (each.due_at is None or each.due_at <= self.now)
             ]
-            self.end_messages(some, get_message_state_after(event))
+            self.complete_messages(some, get_message_state_after(event))
 
-    def end_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
-        """Mark messages as completed, and count them."""
+    def complete_messages(self, messages: Sequence[PageMessage], outcome: MessageState) -> None:
+        """Mark messages as completed, and update the totals."""
         # Older releases do not support `cancelled`.
         is_cancelled = outcome is MessageState.CANCELLED
         stored = MessageState.WITHDRAWN.value if is_cancelled else outcome.value
         for each in messages:
             each.ended_at, each.outcome = self.now, stored
         if messages:
-            self.add_to_total(outcome.value, len(messages))
+            self.add_to_outcome_total(outcome.value, len(messages))
 
-    def add_to_total(self, what: str, count: int) -> None:
-        """Add to the number of messages with an outcome."""
+    def add_to_outcome_total(self, what: str, count: int) -> None:
+        """Increase the number of messages with the given outcome."""
         self.session.flush()  # Totals are locked last, since other workers wait for them.
         values = {"type": self.contact.type, "outcome": what, "count": count}
-        insert = insert_into(PageTotal, session=self.session).values(values)
+        insert = build_session_insert(PageTotal, session=self.session).values(values)
         self.session.execute(
             insert.on_conflict_do_update(
                 index_elements=[PageTotal.type, PageTotal.outcome],
@@ -491,11 +494,14 @@ class _ContactQueue:
     def _find_fallback_contacts(
         self, problem: SendProblem, policy: PagingSettings
     ) -> Sequence[int]:
-        """Return the fallback contacts of a user; projects and groups have no such contacts."""
+        """Return the fallback contacts of a user.
+
+        Projects and groups have no fallback contacts.
+        """
         user_id, session = self.contact.user_id, self.session
         if user_id is None:
             return ()
-        confirmed = select(Contact.id).where(*build_confirmed_conditions(user_id))
+        confirmed = select(Contact.id).where(*build_confirmed_contact_conditions(user_id))
         contacts = session.scalars(confirmed.order_by(Contact.id)).all()
         if problem.is_of_all_mail or not policy.sends_mail:
             return contacts

@@ -24,11 +24,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.database.locks import AdvisoryLock
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.delivery.mail.html_part import split_signature
 from domain.delivery.outgoing.errors import describe_status_problem
 from domain.paging.notifications.contact_types.base import SendProblem
-from domain.paging.notifications.messages import (
+from domain.paging.notifications.message_content import (
     DeviceNotification,
     MessageContent,
     truncate_text,
@@ -97,7 +97,7 @@ def build_push_request(
 def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[str, bytes]:
     """Return the topic and the payload of a message, as `static/js/service_worker.js` expects it.
 
-    Texts are truncated to the maximum size of a payload.
+    The title and the body are truncated to the maximum size of a payload.
     """
     found = content.notification or DeviceNotification(
         title=content.subject, body=split_signature(content.text)[0].rstrip()
@@ -140,7 +140,7 @@ def find_push_problem(status: int, retry_after: int | None) -> SendProblem | Non
 
 
 def get_or_create_push_key(*, session: Session, keyring: Keyring, now: datetime) -> ECKey:
-    """Return the key pair.
+    """Return the key pair that identifies this instance to push services.
 
     The first call creates the key pair, so the transaction must allow writes.
     """
@@ -172,7 +172,7 @@ def _find_push_key(session: Session, keyring: Keyring) -> ECKey | None:
     ):
         try:
             return _decrypt_key(ciphertext, keyring)
-        except UndecipherableError:
+        except UndecryptableError:
             continue
     return None
 

@@ -18,11 +18,11 @@ _INVALID_MESSAGE = "The browser's subscription is invalid. Turn on notifications
 
 @dataclass(frozen=True, kw_only=True)
 class PushSubscription:
-    """A push subscription: the URL of a browser at its push service, and its keys (RFC 8291)."""
+    """A browser's push subscription: its endpoint at the push service, and its keys (RFC 8291)."""
 
     url: OutgoingUrl = field(repr=False)
     endpoint: str = field(repr=False)
-    #: Public key of the browser: an uncompressed point on the curve P-256, 65 bytes.
+    #: Public key of the browser: an uncompressed point on the P-256 curve, 65 bytes.
     p256dh: bytes = field(repr=False)
     #: Authentication secret, 16 bytes.
     auth: bytes = field(repr=False)
@@ -31,7 +31,7 @@ class PushSubscription:
     def digest(self) -> str:
         """SHA-256 digest of the endpoint in hexadecimal.
 
-        Browsers compare it with the digest of their own endpoint.
+        Browsers compare this digest with the digest of their own endpoint.
         """
         return sha256(self.endpoint.encode()).hexdigest()
 
@@ -63,7 +63,7 @@ def parse_push_subscription(text: str) -> PushSubscription:
 
 
 def encode_base64url(raw: bytes) -> str:
-    """Return bytes in base64url without padding (RFC 7515 section 2)."""
+    """Encode bytes as base64url without padding (RFC 7515 section 2)."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 from sqlalchemy import bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into, update_rows
+from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.errors import InvalidError
 from domain.core.time_zones import get_zone, normalize_zone_name
 from models import Contact, Page, PageRecipient, User
@@ -20,14 +20,14 @@ PAUSE_BETWEEN_PAGES = timedelta(seconds=30)
 #: Severity rank below all severities.
 BELOW_ALL_SEVERITIES = 6
 DEFAULT_ZONE = "UTC"
-#: User id and contact id of a recipient; one of the ids is None.
+#: User ID and contact ID of a recipient; one of the IDs is None.
 RecipientKey = tuple[int | None, int | None]
 _DEFAULT_PREFERENCES = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuietHours:
-    """A daily period in a time zone, which may end on the next day."""
+    """A daily period in a given time zone. It may end on the next day."""
 
     time_zone: str
     #: Start and end in minutes after midnight.
@@ -91,7 +91,7 @@ def format_minutes_of_day(minutes: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PagingPreferences:
-    """The quiet hours of a user, and whether the user receives follow-ups."""
+    """The quiet hours and the follow-up setting of a user."""
 
     #: Quiet hours. None if the user can be paged at any time.
     quiet_hours: QuietHours | None = None
@@ -100,7 +100,7 @@ class PagingPreferences:
 
 
 def get_preferences(user_id: int, *, session: Session) -> PagingPreferences:
-    """Return the paging preferences of a user."""
+    """Return the paging preferences of a user, or the defaults if none are stored."""
     row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
     if row is None:
         return PagingPreferences()
@@ -135,13 +135,13 @@ def _reschedule_held_pages(row: PageRecipient, *, session: Session, now: datetim
     for is_critical in (False, True):
         due_at = find_hold_end(quiet, is_critical=is_critical, now=now) or now
         found = session.execute(
-            update_rows(Page)
+            build_bulk_update(Page)
             .where(*waiting, Page.is_critical.is_(is_critical))
             .values(due_at=due_at)
             .returning(Page.id)
         ).first()
         if found is not None:
-            schedule_recipients({row.id: due_at}, session=session)
+            schedule_recipient_batching({row.id: due_at}, session=session)
 
 
 def get_quiet_hours(row: PageRecipient) -> QuietHours | None:
@@ -156,7 +156,7 @@ def get_quiet_hours(row: PageRecipient) -> QuietHours | None:
     )
 
 
-def get_time_zone(user_id: int, *, session: Session) -> str:
+def get_user_time_zone(user_id: int, *, session: Session) -> str:
     """Return the time zone of a user.
 
     If the time zone in the profile is UTC, which is the default, use the time zone of the quiet
@@ -179,7 +179,7 @@ def find_hold_end(quiet: QuietHours | None, *, is_critical: bool, now: datetime)
 def get_or_create_recipients(
     user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
 ) -> Mapping[RecipientKey, PageRecipient]:
-    """Return the rows of recipients; create missing rows.
+    """Return the database rows of recipients, creating missing rows.
 
     Users and contacts that no longer exist are left out.
     """
@@ -193,7 +193,7 @@ def get_or_create_recipients(
     values += [{"user_id": None, "contact_id": each, **_DEFAULT_PREFERENCES} for each in channels]
     if not values:
         return {}
-    insert = insert_into(PageRecipient, session=session).on_conflict_do_nothing()
+    insert = build_session_insert(PageRecipient, session=session).on_conflict_do_nothing()
     session.connection().execute(insert, values)
     rows = session.scalars(
         select(PageRecipient).where(
@@ -208,14 +208,14 @@ _IS_DUE_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _DUE_
 #: Statement that always locks the row. Without the lock, a worker that batches pages at the same
 #: time would miss the new pages.
 _SCHEDULE_RECIPIENT = (
-    update_rows(PageRecipient)
+    build_bulk_update(PageRecipient)
     .where(PageRecipient.id == bindparam("recipient"))
     .values(due_at=case((_IS_DUE_LATER, _DUE_TIME), else_=PageRecipient.due_at))
 )
 
 
-def schedule_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
-    """Schedule the batching of recipients' pages no later than the given times.
+def schedule_recipient_batching(moments: Mapping[int, datetime], *, session: Session) -> None:
+    """Schedule the batching of each recipient's pages for a given time, or keep an earlier time.
 
     Rows are locked in a fixed order, which prevents deadlocks between two transactions.
     """

@@ -1,7 +1,7 @@
 """Notification rules of users, which select the contacts and delays for pages about alerts.
 
-If no rule matches, a page is sent to all contacts immediately, so no page is lost because of gaps
-in the rules.
+If no rule matches, a page is sent to all contacts immediately, so that gaps in the rules never
+cause a lost page.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.time_zones import convert_to_local, get_zone
-from domain.paging.notifications.recipients import get_time_zone
+from domain.paging.notifications.recipients import get_user_time_zone
 from models import ContactRule
 
 MINUTES_PER_DAY = 24 * 60
@@ -23,7 +23,7 @@ MAX_RULE_DELAY = timedelta(hours=1)
 
 
 class AlertSelection(StrEnum):
-    """Alerts that a rule applies to. The value is stored."""
+    """The alerts that a rule applies to. The values are stored in the database."""
 
     ALL = "all"
     CRITICAL = "critical"
@@ -61,7 +61,7 @@ class TimeWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class NotificationRule:
-    """A rule with a contact, the alerts that it applies to, and a delay in minutes."""
+    """A rule that sends pages about certain alerts to a contact after a delay in minutes."""
 
     contact_id: int
     alert_selection: AlertSelection
@@ -70,7 +70,10 @@ class NotificationRule:
     only: TimeWindow | None = None
 
     def is_applicable(self, alert_selection: AlertSelection, minute: int) -> bool:
-        """Return whether the rule applies to critical or other alerts at a minute of the week."""
+        """Return whether the rule applies to critical or other alerts at a given time.
+
+        `minute` is the minute of the week, and `alert_selection` is `CRITICAL` or `OTHER`.
+        """
         is_about = self.alert_selection in {AlertSelection.ALL, alert_selection}
         return is_about and (self.only is None or self.only.covers_minute(minute))
 
@@ -97,10 +100,10 @@ class UserRules:
     def find_contact_delays(
         self, alert_selection: AlertSelection, contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
-        """Return the delays of contacts for pages about critical or other alerts.
+        """Return the delays of contacts for pages about critical or about other alerts.
 
-        `contacts` maps the ids of the user's contacts to whether messages reach the contact. The
-        rule with the shortest delay applies to each contact.
+        `contacts` maps the ID of each of the user's contacts to True if messages reach the contact.
+        If several rules apply to a contact, the shortest delay is used.
         """
         chosen: dict[int, int] = {}
         for each in self.rules:
@@ -124,7 +127,7 @@ def find_user_rules(user_id: int, *, session: Session, now: datetime) -> UserRul
     ).all()
     if not rows:
         return None
-    local = convert_to_local(now, get_zone(get_time_zone(user_id, session=session)))
+    local = convert_to_local(now, get_zone(get_user_time_zone(user_id, session=session)))
     minute = local.weekday() * MINUTES_PER_DAY + local.hour * 60 + local.minute
     return UserRules(rules=[build_rule(each) for each in rows], minute=minute)
 

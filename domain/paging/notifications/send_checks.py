@@ -21,20 +21,27 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
-from domain.core.database.rows import insert_into, split_into_batches, update_rows
-from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
-from domain.paging.notifications.page_targets import SUBJECT_PROJECT_ID, SUBJECT_SEVERITY
-from domain.paging.notifications.paging import (
+from domain.core.database.bulk_statements import (
+    build_bulk_update,
+    build_session_insert,
+    split_into_batches,
+)
+from domain.paging.notifications.delivery_status import (
+    add_page_activity_entries,
+    record_pages_failed,
+)
+from domain.paging.notifications.page_queue import (
     FOLLOWING_PAGE_PREFIX,
     MANUAL_PAGE_PREFIX,
     MAY_BE_READ,
     PageKind,
 )
-from domain.paging.notifications.policy import PageHold, PagingSettings
-from domain.paging.notifications.recipients import BATCHING_PAUSE, schedule_recipients
+from domain.paging.notifications.page_subjects import SUBJECT_PROJECT_ID, SUBJECT_SEVERITY
+from domain.paging.notifications.paging_settings import PageHold, PagingSettings
+from domain.paging.notifications.recipients import BATCHING_PAUSE, schedule_recipient_batching
 from domain.paging.notifications.states import PageEvent
 from domain.projects.access import build_namespace, read_permissions
-from domain.projects.owners import find_group_chains
+from domain.projects.row_ownership import find_group_chains
 from domain.projects.views import Viewer
 from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
 
@@ -61,7 +68,7 @@ _MIN_HOLD = 2 * BATCHING_PAUSE
 class Recipient(NamedTuple):
     """A user or channel that receives pages."""
 
-    #: Id of the row in `page_recipients`.
+    #: ID of the row in `page_recipients`.
     id: int
     #: The user. None for a channel.
     user: User | None
@@ -70,7 +77,7 @@ class Recipient(NamedTuple):
 
     @property
     def user_id(self) -> int | None:
-        """Return the id of the user, or None for a channel."""
+        """The ID of the user, or None for a channel."""
         return self.user.id if self.user is not None else None
 
     @property
@@ -96,7 +103,10 @@ def find_contact_recipient(contact: Contact, *, session: Session) -> Recipient |
 
 
 def build_recipient_condition(contact_id: int, user_id: int | None) -> ColumnElement[bool]:
-    """Return the condition for the row of the user of a contact, or of a channel."""
+    """Return an SQL condition that matches the recipient row of a user or of a channel.
+
+    The contact is a channel if `user_id` is None.
+    """
     if user_id is None:
         return PageRecipient.contact_id == contact_id
     return PageRecipient.user_id == user_id
@@ -108,7 +118,7 @@ class _CheckedPage(NamedTuple):
     id: int
     kind: str
     is_manual: bool
-    #: Id of the alert. None for an incident.
+    #: ID of the alert. None for an incident.
     alert_id: int | None
     incident_id: int | None
     batch_id: int | None
@@ -120,7 +130,7 @@ class _CheckedPage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PageCheckResults:
-    """The pages that may be sent now, and the reasons why other pages may not be sent."""
+    """The pages that may be sent now, and the reasons why other pages are not sent."""
 
     allowed: Sequence[_CheckedPage]
     #: Canceled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
@@ -221,7 +231,7 @@ def _find_holds(
         # Pages about other alerts must not wait for an alert whose report cannot be read.
         if len(pages) == 1:
             _log.exception(
-                "Silence check failed; the page is sent anyway.",
+                "Silence check failed; the page will be sent anyway.",
                 extra={"event": "page.silence_check_failed"},
             )
             return {}
@@ -235,7 +245,7 @@ def _find_holds(
 def _find_cancel_reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
-    """Return the reasons why pages about projects are canceled, by project id.
+    """Return the reasons why pages about projects are canceled, by project ID.
 
     Projects without such a reason are left out.
     """
@@ -258,12 +268,12 @@ def _find_cancel_reasons(
 def find_visible_projects(
     user: User, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> set[int]:
-    """Return the ids of the projects whose alerts a user can see."""
+    """Return the IDs of the projects whose alerts a user can see."""
     if not is_active_human(user) or not projects:
         return set()
     viewer = build_viewer(user, now)
     permissions = read_permissions(viewer, map(build_namespace, projects), session=session)
-    return {each.id for each in projects if permissions.build_project_view(each).shows_alerts}
+    return {each.id for each in projects if permissions.build_project_view(each).can_see_alerts}
 
 
 def is_active_human(user: User) -> bool:
@@ -284,9 +294,10 @@ def apply_check_results(
     session: Session,
     now: datetime,
 ) -> str | None:
-    """Cancel and hold pages according to check results; return one of the reasons, or None.
+    """Cancel and hold pages according to check results.
 
-    The reasons are added to the activity. `by` is the name of the contact in these entries.
+    The reasons are added to the activity of alerts and incidents. `by` is the name of the contact
+    in these activity entries. Return one of the reasons, or None.
     """
     reason, changes = None, _PageChanges(recipient, session, now)
     for why, pages in verdicts.canceled.items():
@@ -316,7 +327,7 @@ class _PageChanges:
         self._cancel_messages(reason, pages)
 
     def hold_pages(self, hold: PageHold, pages: Sequence[_CheckedPage], *, by: str) -> None:
-        """Hold pages until the hold ends.
+        """Store a hold on pages, which are not sent until the hold ends.
 
         Pages that only some contacts have received are queued again for all contacts.
         """
@@ -338,10 +349,12 @@ class _PageChanges:
             for some in split_into_batches(partly):
                 self._update_pages(some, held_by=hold.words)
             self._requeue_pages(partly, hold, due_at)
-        schedule_recipients({self.recipient.id: due_at}, session=self.session)
+        schedule_recipient_batching({self.recipient.id: due_at}, session=self.session)
 
     def _update_pages(self, pages: Sequence[_CheckedPage], **values: object) -> None:
-        self.session.execute(update_rows(Page).where(_build_id_condition(pages)).values(values))
+        self.session.execute(
+            build_bulk_update(Page).where(_build_id_condition(pages)).values(values)
+        )
 
     def _requeue_pages(
         self, pages: Sequence[_CheckedPage], hold: PageHold, due_at: datetime
@@ -349,7 +362,7 @@ class _PageChanges:
         """Queue new pages in place of pages that some contacts of the recipient have received."""
         values = [
             {
-                "key": _build_following_key(each.id, is_asked=each.is_manual),
+                "key": _build_requeued_page_key(each.id, is_asked=each.is_manual),
                 "recipient_id": self.recipient.id,
                 "alert_id": each.alert_id,
                 "incident_id": each.incident_id,
@@ -361,15 +374,18 @@ class _PageChanges:
             }
             for each in pages
         ]
-        insert = insert_into(Page, session=self.session)
+        insert = build_session_insert(Page, session=self.session)
         self.session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
 
     def _cancel_messages(self, reason: str, pages: Sequence[_CheckedPage]) -> None:
-        """Store why unsent messages are canceled; messages with other pages are still sent."""
+        """Store the reason why unsent messages are canceled.
+
+        Messages that also contain other pages are still sent.
+        """
         batches = {each.batch_id for each in pages if each.batch_id is not None}
         if batches:
             self.session.execute(
-                update_rows(PageMessage)
+                build_bulk_update(PageMessage)
                 .where(PageMessage.batch_id.in_(batches), PageMessage.ended_at.is_(None))
                 .values(cancelled_because=reason)
             )
@@ -378,7 +394,7 @@ class _PageChanges:
         user_id, name = self.recipient.user_id, self.recipient.name
         for some in split_into_batches(pages):
             which = _build_id_condition(some)
-            add_page_entries(
+            add_page_activity_entries(
                 text, which, user_id=user_id, name=name, session=self.session, now=self.now
             )
 
@@ -392,17 +408,21 @@ def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
     ids = session.scalars(select(Page.id).where(*held)).all()
     if not ids:
         return
-    keys = [_build_following_key(each, is_asked=asked) for each in ids for asked in (False, True)]
+    keys = [
+        _build_requeued_page_key(each, is_asked=asked) for each in ids for asked in (False, True)
+    ]
     queued = set(session.scalars(select(Page.key).where(Page.key.in_(keys))))
     stale = [
         each
         for each in ids
-        if queued.isdisjoint(_build_following_key(each, is_asked=asked) for asked in (False, True))
+        if queued.isdisjoint(
+            _build_requeued_page_key(each, is_asked=asked) for asked in (False, True)
+        )
     ]
-    session.execute(update_rows(Page).where(Page.id.in_(stale)).values(held_by=None))
+    session.execute(build_bulk_update(Page).where(Page.id.in_(stale)).values(held_by=None))
 
 
-def _build_following_key(page_id: int, *, is_asked: bool) -> str:
+def _build_requeued_page_key(page_id: int, *, is_asked: bool) -> str:
     return f"{MANUAL_PAGE_PREFIX if is_asked else ''}{FOLLOWING_PAGE_PREFIX}{page_id}, held back"
 
 

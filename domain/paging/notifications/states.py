@@ -13,16 +13,16 @@ from typing import NamedTuple
 class PageState(StrEnum):
     """State of a page, from waiting to its outcome."""
 
-    #: The page waits for batching, or quiet hours hold it.
+    #: State of a page that waits for batching or is held by quiet hours.
     WAITING = "waiting"
-    #: The page is in a batch, and no contact has accepted it yet.
+    #: State of a page in a batch that no contact has accepted yet.
     LEFT = "left"
-    #: A mail server or a channel of the recipient accepted a message with the page.
+    #: State after a mail server or a channel of the recipient accepted a message with the page.
     ACCEPTED = "accepted"
-    #: All contacts of the recipient failed at least once, or the recipient has no contacts. Queued
-    #: messages are retried.
+    #: State after all contacts of the recipient failed at least once, or if the recipient has no
+    #: contacts. Queued messages are retried.
     FAILED = "failed"
-    #: The alert no longer needs attention.
+    #: State of a page about an alert that no longer needs attention.
     WITHDRAWN = "withdrawn"
 
 
@@ -46,11 +46,11 @@ class MessageState(StrEnum):
     WAITING = "waiting"
     SENT = "sent"
     GIVEN_UP = "given_up"
-    #: A code or a test message could not be sent. Codes and test messages are tried only once.
+    #: State of a code or test message that could not be sent. Such messages are tried only once.
     FAILED = "failed"
-    #: The message no longer had any content.
+    #: State of a message that no longer had any content.
     WITHDRAWN = "withdrawn"
-    #: The message may not be sent. It is stored as `withdrawn`, with a reason.
+    #: State of a message that must not be sent. It is stored as `withdrawn`, with a reason.
     CANCELLED = "cancelled"
 
 
@@ -194,7 +194,7 @@ MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransit
 
 
 def find_page_states_before(outcome: PageState, event: PageEvent) -> frozenset[PageState]:
-    """Return the states from which an event changes a page to an outcome."""
+    """Return the page states from which an event leads to the given outcome."""
     return frozenset(
         state
         for state, moves in PAGE_TRANSITIONS.items()
@@ -212,5 +212,5 @@ def get_message_state(outcome: str | None, cancelled_because: str | None) -> Mes
 
 
 def get_message_state_after(event: MessageEvent) -> MessageState:
-    """Return the state to which an event changes a queued message."""
+    """Return the state of a queued message after an event."""
     return MessageState(MESSAGE_TRANSITIONS[MessageState.WAITING][event].to)

@@ -15,10 +15,10 @@ from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.pagination import ListPage
 from domain.paging.escalations.policies import check_no_policy_pages
-from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.dependent_rules import check_no_dependent_rules
+from domain.paging.escalations.policy_steps import Target, TargetKind
+from domain.paging.on_call.dependent_incident_rules import check_no_dependent_rules
 from domain.paging.on_call.final_schedule import find_turn_parts
-from domain.paging.on_call.lanes import Lane, LaneKind, build_lane, find_full_turn
+from domain.paging.on_call.lanes import Lane, LaneKind, build_lane, find_rotation_cycle
 from domain.paging.on_call.moved_turns import (
     PreviousPlan,
     describe_moved_swaps_and_overrides,
@@ -26,13 +26,8 @@ from domain.paging.on_call.moved_turns import (
     load_previous_plan,
     move_swaps_and_overrides,
 )
-from domain.paging.on_call.notices import (
-    ShiftChange,
-    queue_notices_if_mail_is_configured,
-    queue_rotation_removal_notices,
-)
 from domain.paging.on_call.rotation_syntax import format_cadence
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.schedules import (
     apply_time_zone,
     build_rotation,
@@ -41,6 +36,11 @@ from domain.paging.on_call.schedules import (
     get_schedule_row,
     lock_schedule_row,
     store_rotations,
+)
+from domain.paging.on_call.shift_change_notices import (
+    ShiftChangeContext,
+    queue_notices_if_mail_is_configured,
+    queue_rotation_removal_notices,
 )
 from domain.paging.on_call.shifts import (
     build_schedules_on_call,
@@ -63,10 +63,10 @@ from domain.paging.on_call.types import (
     ScheduleQuery,
     ShiftQuery,
 )
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     build_owner_columns,
     build_owner_match_condition,
-    is_owned_here_or_above,
+    is_owned_by_self_or_ancestor,
 )
 from domain.projects.views import ProjectOrGroup
 from models import OnCallSchedule as ScheduleRow
@@ -81,14 +81,14 @@ def list_schedules(
     work: UnitOfWork, holder: ProjectOrGroup, query: ScheduleQuery
 ) -> ListPage[OnCallSchedule]:
     """List the on-call schedules of a project or group."""
-    here = is_owned_here_or_above(
+    here = is_owned_by_self_or_ancestor(
         ScheduleRow,
         holder,
         with_groups_above=query.include_ancestor_groups,
         session=work.session,
     )
     found = fetch_list_page(
-        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.requested_part, session=work.session
+        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.requested_range, session=work.session
     )
     items = build_schedules(work, holder, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -131,7 +131,7 @@ def show_schedule(
 ) -> OnCallSchedule:
     """Show an on-call schedule.
 
-    `schedule_id` is the id or the name of the schedule. Names are not case-sensitive. Raise
+    `schedule_id` is the ID or the name of the schedule. Names are not case-sensitive. Raise
     NotFoundError if there is no such schedule.
     """
     return get_schedule(work, holder, schedule_id)
@@ -141,11 +141,11 @@ def show_schedule(
 def change_schedule(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, change: ScheduleChange
 ) -> OnCallSchedule:
-    """Change an on-call schedule from now on.
+    """Change an on-call schedule.
 
     Past shifts do not change. Unchanged rotations continue, and changed rotations start again. If
-    the time zone changes, all handoffs use the new time zone from now on. Swaps and overrides of
-    whole turns move with the turns, and end if the turns no longer exist. Users of these swaps and
+    the time zone changes, all later handoffs use the new time zone. Swaps and overrides of whole
+    turns move with the turns, and end if the turns no longer exist. Users of these swaps and
     overrides receive an email.
 
     Raise NotFoundError if there is no such schedule, InvalidError if a field is invalid, or
@@ -154,11 +154,11 @@ def change_schedule(
     row = lock_schedule_row(work, holder, schedule_id)
     before, ahead = build_schedules(work, holder, [row])[0], load_previous_plan(work, row.id)
     _apply_schedule_change(work, holder, row, change)
-    return _finish_change(work, holder, before, ahead)
+    return _record_schedule_change(work, holder, before, ahead)
 
 
 @action("on_call_schedules.change")
-def preview_schedule(
+def preview_schedule_change(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, change: ScheduleChange
 ) -> Sequence[str]:
     """Return a sentence for each swap or override that a change to a schedule would move or end.
@@ -166,7 +166,7 @@ def preview_schedule(
     Raise the same errors as the change itself.
     """
     row = lock_schedule_row(work, holder, schedule_id)
-    return _preview_moves(
+    return _preview_moved_changes(
         work, holder, row, lambda: _apply_schedule_change(work, holder, row, change)
     )
 
@@ -184,7 +184,7 @@ def _apply_schedule_change(
 def delete_schedule(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> OnCallSchedule:
-    """Delete an on-call schedule with its rotations, overrides and swaps.
+    """Delete an on-call schedule and its rotations, overrides and swaps.
 
     Return the deleted schedule. Raise NotFoundError if there is no such schedule. Raise
     ConflictError if the schedule is used by an escalation policy or incident rule of the project or
@@ -249,7 +249,7 @@ def put_rotation(
     row = lock_schedule_row(work, holder, schedule_id)
     before, ahead = build_schedules(work, holder, [row])[0], load_previous_plan(work, row.id)
     _replace_rotation(work, holder, row, before, rotation_id, wanted)
-    return _finish_change(work, holder, before, ahead)
+    return _record_schedule_change(work, holder, before, ahead)
 
 
 @action("on_call_rotations.put")
@@ -266,7 +266,7 @@ def preview_rotation(
     """
     row = lock_schedule_row(work, holder, schedule_id)
     before = build_schedules(work, holder, [row])[0]
-    return _preview_moves(
+    return _preview_moved_changes(
         work,
         holder,
         row,
@@ -297,7 +297,7 @@ def preview_turns(
     """
     row = get_schedule_row(work, holder, schedule_id)
     plan = build_rotation(work, holder, row, wanted, rotation_id)
-    during = find_full_turn(plan, work.now)
+    during = find_rotation_cycle(plan, work.now)
     parts = find_turn_parts(replace(plan, valid_from=during.start), during)
     users = find_user_references(
         plan.user_ids, base_url=work.settings.base_url, session=work.session
@@ -306,10 +306,10 @@ def preview_turns(
     return RotationPreview(lane=lane, period=during, users=users)
 
 
-def _preview_moves(
+def _preview_moved_changes(
     work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: Callable[[], None]
 ) -> Sequence[str]:
-    """Apply a change, describe the swaps and overrides that it would move, and roll it back."""
+    """Apply a change, describe the swaps and overrides that move, and roll the change back."""
     ahead = load_previous_plan(work, row.id)
     if ahead is None:
         return ()
@@ -318,7 +318,7 @@ def _preview_moves(
         change()
         after = get_schedule(work, holder, row.id)
         return describe_moved_swaps_and_overrides(
-            find_moved_swaps_and_overrides(ahead, work), ShiftChange(work, holder, after)
+            find_moved_swaps_and_overrides(ahead, work), ShiftChangeContext(work, holder, after)
         )
     finally:
         if attempt.is_active:
@@ -377,17 +377,17 @@ def _check_name(name: str) -> str:
     return kept
 
 
-def _finish_change(
+def _record_schedule_change(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     previous_schedule: OnCallSchedule,
     previous_plan: PreviousPlan | None,
 ) -> OnCallSchedule:
-    """Log a change, and notify the users who are affected by it, unless nothing changed."""
+    """Log a change, and notify the affected users, unless nothing changed."""
     after = get_schedule(work, holder, previous_schedule.id)
     if after != previous_schedule:
         _record_schedule_event(work, holder, after, "changed")
-        change = ShiftChange(work, holder, after)
+        change = ShiftChangeContext(work, holder, after)
         queue_notices_if_mail_is_configured(
             queue_rotation_removal_notices, previous_schedule, change
         )

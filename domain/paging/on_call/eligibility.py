@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 
 from domain.paging.on_call.eligible_users import LONG_AGO, find_eligibility_ends
 from domain.paging.on_call.schedule_owners import find_schedule_owners
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.projects.views import Namespace
 from models import OnCallEligibility, OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
 
-#: Recorded periods in order, by schedule id and user id.
+#: Recorded periods in order, by schedule ID and user ID.
 _RecordsByUser = Mapping[tuple[int, int], list[OnCallEligibility]]
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
@@ -26,7 +26,7 @@ _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 def record_eligibility_changes(
     *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> None:
-    """Record which users can be on call from now on.
+    """Record changes to the on-call eligibility of users.
 
     `commit_batch` commits the transaction.
     """
@@ -42,14 +42,14 @@ def record_eligibility_changes(
         for schedule_id in schedules:
             for user_id in named[schedule_id]:
                 rows = seen.get((schedule_id, user_id), [])
-                if new := _update_record(rows, ends.get(user_id), now):
+                if new := _update_eligibility_record(rows, ends.get(user_id), now):
                     new.schedule_id, new.user_id = schedule_id, user_id
                     session.add(new)
         commit_batch()
 
 
 def _find_schedule_users(*, session: Session) -> Mapping[int, set[int]]:
-    """Return the ids of the users of schedules, including users of previous rotations."""
+    """Return the IDs of the users of schedules, including users of previous rotations."""
     override, swap = OnCallOverride, OnCallSwap
     turns = select(OnCallRotation.schedule_id, OnCallTurn.user_id).join(
         OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id
@@ -82,10 +82,13 @@ def _is_current_record(row: OnCallEligibility, now: datetime) -> bool:
     return row.until is None or row.until > now
 
 
-def _update_record(
+def _update_eligibility_record(
     rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
 ) -> OnCallEligibility | None:
-    """Update the current record of a user; return a new record, or None."""
+    """Update the current eligibility record of a user.
+
+    Return a new record to store, or None if no new record is needed.
+    """
     current = next((each for each in rows if _is_current_record(each, now)), None)
     until = now if end == LONG_AGO else end
     if current is not None:
@@ -105,7 +108,7 @@ def find_eligible_periods(
     session: Session,
     now: datetime,
 ) -> Mapping[int, Mapping[int, tuple[Period, ...]]]:
-    """Return the periods in which users can be on call, by schedule id and user id."""
+    """Return the periods in which users can be on call, by schedule ID and user ID."""
     users: dict[Namespace, set[int]] = defaultdict(set)
     for schedule_id, place in places.items():
         users[place].update(named[schedule_id])
@@ -131,7 +134,8 @@ def _list_eligible_periods(
 ) -> Sequence[Period]:
     """Return the periods in which a user could or can be on call.
 
-    The end of membership is unknown for former members without records.
+    For users who are no longer members and have no records, the result covers no time, because the
+    end of their membership is unknown.
     """
     if not rows:
         return [Period(LONG_AGO, end or _FAR_FUTURE)]

@@ -13,7 +13,7 @@ from domain.core.errors import InvalidError
 from domain.projects.member_lists import find_ability_end_dates, list_usernames_with_ability
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import User
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Time that is earlier than all schedules.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 def find_eligibility_ends(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
-    """Return the times until which users can be on call in a project or group, by user id.
+    """Return the times until which users can be on call in a project or group, by user ID.
 
     Users who can be on call without a time limit are left out. The time is LONG_AGO for users who
     cannot be on call at all.
@@ -51,7 +51,7 @@ def list_eligible_usernames(
 
 
 def find_user_ids(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
-    """Return the ids of the users with the given usernames.
+    """Return the IDs of the users with the given usernames.
 
     Raise InvalidError if a user does not exist.
     """
@@ -71,7 +71,7 @@ def _find_user_id(username: str, *, field: str, session: Session) -> int:
 def find_eligible_user_id(
     work: UnitOfWork, holder: ProjectOrGroup, username: str, *, field: str
 ) -> int:
-    """Return the id of a user who can be on call.
+    """Return the ID of a user who can be on call.
 
     Raise InvalidError if the user does not exist or cannot be on call.
     """

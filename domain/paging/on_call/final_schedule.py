@@ -17,7 +17,7 @@ from enum import StrEnum
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     Period,
     RotationPlan,
     RotationTurn,
@@ -40,13 +40,16 @@ class OnCallDuty(NamedTuple):
 
     user_id: int
     source: DutySource
-    #: Id of the rotation, override or swap.
+    #: ID of the rotation, override or swap.
     source_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnCallSpan:
-    """A period in which the same users are on call; `duties` is empty for a gap."""
+    """A period in which the same users are on call.
+
+    `duties` is empty if the period is a gap.
+    """
 
     start: datetime
     end: datetime
@@ -54,12 +57,12 @@ class OnCallSpan:
 
     @property
     def user_ids(self) -> tuple[int, ...]:
-        """Ids of the users on call."""
+        """IDs of the users on call."""
         return tuple(each.user_id for each in self.duties)
 
 
 class OnCallTurnPart(NamedTuple):
-    """A part of a turn that the restrictions of its rotation allow."""
+    """A part of a turn that lies within the restrictions of its rotation."""
 
     start: datetime
     end: datetime
@@ -75,7 +78,7 @@ class _RotationTurns:
         self._starts = [each.start for each in self._turns]
 
     @property
-    def change_times(self) -> Iterator[datetime]:
+    def handoff_times(self) -> Iterator[datetime]:
         """Times at which the user on call may change."""
         for each in self._turns:
             yield from (each.start, each.end)
@@ -89,7 +92,7 @@ class _RotationTurns:
 
 
 def find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[OnCallTurnPart]:
-    """Yield the turns of a rotation in a period, divided by the restrictions of the rotation."""
+    """Yield the parts of turns in a period that lie within the restrictions of the rotation."""
     start = max(period.start, plan.valid_from)
     end = min(period.end, plan.valid_until or period.end)
     if start >= end or not plan.user_ids:
@@ -97,7 +100,7 @@ def find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[OnCallTurnPa
     allowed = find_allowed_periods(plan.restrictions, plan.time_zone, Period(start, end))
     ends = [each.end for each in allowed]
     for turn in _find_whole_turns(plan, start, end):
-        duty = OnCallDuty(plan.get_user_at(turn.number), DutySource.ROTATION, plan.id)
+        duty = OnCallDuty(plan.get_user_id_for_turn(turn.number), DutySource.ROTATION, plan.id)
         for index in range(bisect_right(ends, turn.start), len(allowed)):
             part = allowed[index]
             if part.start >= turn.end:
@@ -142,7 +145,7 @@ def compute_spans(plan: SchedulePlan, start: datetime, end: datetime) -> tuple[O
 
 def _find_change_times(plan: SchedulePlan, tracks: Sequence[_RotationTurns]) -> Iterator[datetime]:
     for track in tracks:
-        yield from track.change_times
+        yield from track.handoff_times
     for override in plan.overrides:
         yield from (override.during.start, override.during.end)
     for swap in plan.swaps:
@@ -171,7 +174,7 @@ def merge_spans_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
 def _find_duties(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
 ) -> tuple[OnCallDuty, ...]:
-    #: Ids of replaced users, with the duties that replace the duties of these users. None for
+    #: IDs of replaced users, with the duties that replace the duties of these users. None for
     #: additional overrides.
     covers: list[tuple[int | None, OnCallDuty]] = []
     found: tuple[OnCallDuty, ...] | None = None
@@ -210,7 +213,10 @@ def _find_duties_before_overrides(
 
 
 def _apply_swaps(plan: SchedulePlan, duty: OnCallDuty, moment: datetime) -> OnCallDuty:
-    """Return a duty after all swaps; a swap with a user who cannot be on call has no effect."""
+    """Return a duty with the user who is on call after all swaps are applied.
+
+    A swap with a user who cannot be on call has no effect.
+    """
     for swap in plan.swaps:
         taker = _find_swap_partner(swap, duty.user_id, moment)
         if taker is not None and plan.can_be_on_call(taker, moment):

@@ -18,7 +18,7 @@ from domain.paging.on_call.final_schedule import (
     compute_spans,
     find_turn_parts,
 )
-from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
+from domain.paging.on_call.schedule_plans import Period, RotationPlan, SchedulePlan
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _SATURDAY = 5
@@ -33,7 +33,7 @@ _MAX_BARS = 200
 
 
 class LaneKind(StrEnum):
-    """The content of a lane."""
+    """The content of a lane: the final schedule, the overrides and swaps, or a rotation."""
 
     #: Final schedule: the users on call after all rotations, swaps and overrides, and the gaps.
     FINAL = "final"
@@ -43,7 +43,7 @@ class LaneKind(StrEnum):
     ROTATION = "rotation"
 
 
-class _Part(NamedTuple):
+class _LanePart(NamedTuple):
     start: datetime
     end: datetime
     #: Duty of the user. None for a gap.
@@ -74,7 +74,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """A lane of a picture: the final schedule, the overrides and swaps, or a rotation."""
+    """A lane of a timeline: the final schedule, the overrides and swaps, or a rotation."""
 
     kind: LaneKind
     #: Name and layer of the rotation.
@@ -90,7 +90,7 @@ class Lane:
 
 @dataclass(frozen=True, kw_only=True)
 class DayTick:
-    """The start of a local day in a picture."""
+    """The start of a local day in a timeline."""
 
     day: date
     offset: float
@@ -115,7 +115,7 @@ def build_lanes(
     there are no changes. In a lane with too many shifts, the shifts are merged.
     """
     final = [
-        _Part(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
+        _LanePart(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
         for span in compute_spans(plan, period.start, period.end)
         if span.duties or span.end > gaps_from
         for duty in span.duties or (None,)
@@ -142,9 +142,9 @@ def build_lanes(
 
 
 def _split_at_absences(
-    parts: Iterable[_Part], absences: Mapping[int, Sequence[Period]]
-) -> Iterator[_Part]:
-    """Divide parts into periods in which the user is absent, and other periods."""
+    parts: Iterable[_LanePart], absences: Mapping[int, Sequence[Period]]
+) -> Iterator[_LanePart]:
+    """Split each part at the start and end of its user's absences."""
     for part in parts:
         start = part.start
         for absence in absences.get(part.duty.user_id, ()) if part.duty else ():
@@ -159,14 +159,14 @@ def _split_at_absences(
 
 
 def build_lane(
-    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _Part],
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _LanePart],
     period: Period,
     kind: LaneKind,
     *,
     name: str = "",
     layer: int = 0,
 ) -> Lane:
-    """Return a lane. Join adjacent parts of a user, and put overlapping parts in separate rows."""
+    """Return a lane with adjacent parts of a user joined and overlapping parts in separate rows."""
     is_rotation = kind is LaneKind.ROTATION
     ends: list[datetime] = []
     bars = []
@@ -195,15 +195,15 @@ def _merge_shifts(lane: Lane) -> Lane:
 
 
 def _join_parts(
-    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _Part], *, is_rotation: bool
-) -> Iterator[_Part]:
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None] | _LanePart], *, is_rotation: bool
+) -> Iterator[_LanePart]:
     """Join adjacent parts with the same duty.
 
     The parts of a rotation are joined if they have the same user, because each version of a
     rotation has its own ID.
     """
-    last: dict[object, _Part] = {}
-    for each in (_Part(*part) for part in parts):
+    last: dict[object, _LanePart] = {}
+    for each in (_LanePart(*part) for part in parts):
         duty = each.duty
         key = (duty.user_id if is_rotation and duty else duty, each.is_absent)
         before = last.get(key)
@@ -216,7 +216,7 @@ def _join_parts(
     yield from last.values()
 
 
-def find_full_turn(plan: RotationPlan, now: datetime) -> Period:
+def find_rotation_cycle(plan: RotationPlan, now: datetime) -> Period:
     """Return a period in which each user of a rotation has a turn.
 
     The period starts now, or at the start of a future rotation. It lasts at least a week if the

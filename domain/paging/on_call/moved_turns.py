@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from sqlalchemy import func, select, union_all
 
 from domain.access.actor import UnitOfWork
-from domain.paging.on_call import notices
-from domain.paging.on_call.change_actions import (
+from domain.paging.on_call import shift_change_notices
+from domain.paging.on_call.overrides_and_swaps import (
     build_change_resources,
     end_override_row,
     end_swap_row,
-    finish_change,
+    record_and_announce_change,
 )
-from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
+from domain.paging.on_call.schedule_plans import Override, Period, SchedulePlan, Swap, UserPeriod
 from domain.paging.on_call.schedule_queries import load_schedule_plans
-from domain.paging.on_call.schedule_values import Override, Period, SchedulePlan, Swap, UserPeriod
+from domain.paging.on_call.shift_change_notices import ShiftChangeContext
 from domain.paging.on_call.types import OnCallOverride, OnCallSwap
 from models import OnCallOverride as OverrideRow
 from models import OnCallSwap as SwapRow
@@ -34,7 +34,11 @@ _SEARCHED_PERIOD = timedelta(days=62)
 
 @dataclass(frozen=True)
 class MovedSwapsAndOverrides:
-    """New periods of the swaps and overrides that a change moves, by id; None if they end."""
+    """The new periods of the swaps and overrides that a change moves or ends.
+
+    The keys are the IDs of the swaps and overrides. The value is None for a swap or override that
+    ends.
+    """
 
     swaps: Mapping[int, tuple[Period, Period] | None]
     overrides: Mapping[int, Period | None]
@@ -49,7 +53,7 @@ class PreviousPlan:
 
 
 def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
-    """Return a schedule's plan before a change; None if no swaps or overrides can move."""
+    """Return a schedule's plan before a change, or None if no swaps or overrides can move."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
         select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),
@@ -84,7 +88,7 @@ def find_moved_swaps_and_overrides(
 def _find_moved_swaps(
     previous_plan: SchedulePlan, changed_plan: SchedulePlan, period: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
-    """Return the swaps that move or end, and the swaps after the change."""
+    """Return the swaps that a change moves or ends, and the swaps that remain after the change."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
     for number, swap in enumerate(previous_plan.swaps):
@@ -134,14 +138,17 @@ def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -
 def _find_new_period(
     stint: UserPeriod, old: Sequence[UserTurn], new_turns: Sequence[UserTurn], now: datetime
 ) -> Period | None:
-    """Return the period of one swap side after a change; None if its shifts no longer exist."""
+    """Return the period of one side of a swap after a change.
+
+    Return None if the shifts of this side no longer exist.
+    """
     if stint.during.end <= now:
         return stint.during
     rest = _get_remaining_part(stint.during, now)
     if rest in _find_turns(stint.user_id, old):
         found = _find_matching_turn(stint.user_id, rest, new_turns)
         return None if found is None else _keep_past_part(stint.during, found, now)
-    # A part of a turn must have the same shifts as before.
+    # The period covers only part of a turn, so it must have the same shifts as before.
     is_same = _find_shifts(rest, stint.user_id, old) == _find_shifts(rest, stint.user_id, new_turns)
     return stint.during if is_same else None
 
@@ -151,7 +158,7 @@ def _get_remaining_part(period: Period, now: datetime) -> Period:
 
 
 def _keep_past_part(previous_period: Period, new_period: Period, now: datetime) -> Period:
-    """Return a period after a move; the start does not change if it is in the past."""
+    """Return the new period, but keep the previous start if it is in the past."""
     start = previous_period.start if previous_period.start < now else new_period.start
     return Period(start, new_period.end)
 
@@ -197,7 +204,7 @@ def _find_shifts(
     return joined
 
 
-def move_swaps_and_overrides(moves: MovedSwapsAndOverrides, change: ShiftChange) -> None:
+def move_swaps_and_overrides(moves: MovedSwapsAndOverrides, change: ShiftChangeContext) -> None:
     """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
@@ -207,12 +214,16 @@ def move_swaps_and_overrides(moves: MovedSwapsAndOverrides, change: ShiftChange)
         _move_override(override, moves.overrides[override.id], change)
 
 
-def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftChange) -> None:
+def _move_swap(
+    row: SwapRow, after: tuple[Period, Period] | None, change: ShiftChangeContext
+) -> None:
     work = change.work
     before = build_change_resources(work, [row], OnCallSwap)[0]
     if after is None:
         end_swap_row(row, work)
-        finish_change(change, before, "ended", notices.queue_ended_swap_notices)
+        record_and_announce_change(
+            change, before, "ended", shift_change_notices.queue_ended_swap_notices
+        )
         return
     (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
         (each.start, each.end) for each in after
@@ -220,24 +231,30 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     row.over_at = max(row.ends_at, row.other_ends_at)
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallSwap)[0]
-    finish_change(change, moved, "moved", notices.queue_moved_swap_notices)
+    record_and_announce_change(
+        change, moved, "moved", shift_change_notices.queue_moved_swap_notices
+    )
 
 
-def _move_override(row: OverrideRow, period: Period | None, change: ShiftChange) -> None:
+def _move_override(row: OverrideRow, period: Period | None, change: ShiftChangeContext) -> None:
     work = change.work
     before = build_change_resources(work, [row], OnCallOverride)[0]
     if period is None:
         end_override_row(row, work)
-        finish_change(change, before, "ended", notices.queue_lost_override_notices)
+        record_and_announce_change(
+            change, before, "ended", shift_change_notices.queue_orphaned_override_notices
+        )
         return
     row.starts_at, row.ends_at = period.start, period.end
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallOverride)[0]
-    finish_change(change, moved, "moved", notices.queue_moved_override_notices)
+    record_and_announce_change(
+        change, moved, "moved", shift_change_notices.queue_moved_override_notices
+    )
 
 
 def describe_moved_swaps_and_overrides(
-    moves: MovedSwapsAndOverrides, change: ShiftChange
+    moves: MovedSwapsAndOverrides, change: ShiftChangeContext
 ) -> tuple[str, ...]:
     """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
@@ -256,7 +273,7 @@ def describe_moved_swaps_and_overrides(
 
 
 def _describe_swap_move(
-    swap: OnCallSwap, after: tuple[Period, Period] | None, change: ShiftChange
+    swap: OnCallSwap, after: tuple[Period, Period] | None, change: ShiftChangeContext
 ) -> str:
     people = f"The swap of {swap.user.username} and {swap.other_user.username}"
     if after is None:
@@ -270,7 +287,7 @@ def _describe_swap_move(
 
 
 def _describe_override_move(
-    override: OnCallOverride, period: Period | None, change: ShiftChange
+    override: OnCallOverride, period: Period | None, change: ShiftChangeContext
 ) -> str:
     when = change.format_period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"

@@ -10,19 +10,18 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
-from domain.alerts.listing.types import build_alert_url, build_incident_url
-from domain.alerts.listing.watched_projects import (
+from domain.alerts.listing.project_selection import (
     build_member_groups_query,
     build_member_projects_query,
     exclude_archived_projects,
 )
+from domain.alerts.listing.types import build_alert_url, build_incident_url
 from domain.core.errors import InvalidError
-from domain.paging.notifications.page_targets import INCIDENT_SEVERITY_RANK, SubjectKind
-from domain.paging.notifications.paging import PageKind
+from domain.paging.notifications.page_queue import PageKind
+from domain.paging.notifications.page_subjects import INCIDENT_SEVERITY_RANK, SubjectKind
 from domain.paging.on_call.absences.conflicts import find_conflicts
-from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.eligible_users import find_eligible_user_id
-from domain.paging.on_call.own_types import (
+from domain.paging.on_call.my_on_call_types import (
     CoverQuery,
     NewCover,
     OnCallCover,
@@ -32,9 +31,10 @@ from domain.paging.on_call.own_types import (
     OwnSchedule,
     PagedAlert,
 )
+from domain.paging.on_call.overrides_and_swaps import create_override
 from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.schedule_queries import load_schedule_plans
-from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.shifts import (
     UserSchedule,
     build_schedules_on_call,
@@ -49,7 +49,7 @@ from domain.paging.on_call.types import (
     check_period_not_over,
 )
 from domain.projects.access import get_group, get_project
-from domain.projects.owners import build_pages_url
+from domain.projects.row_ownership import build_web_url
 from domain.projects.views import Namespace, ProjectOrGroup, get_viewer
 from domain.projects.visibility_sql import select_groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
@@ -109,7 +109,7 @@ def preview_cover(work: UnitOfWork, query: CoverQuery) -> OnCallCover:
 
 @action("own_on_call.cover")
 def cover_shifts(work: UnitOfWork, new: NewCover) -> OnCallCover:
-    """Assign another user to cover your shifts, in one or more schedules.
+    """Assign another user to cover your shifts in one or more schedules.
 
     An override that replaces only you is created in each schedule; other users stay on call. Raise
     InvalidError if there are no shifts, or if the other user cannot be on call in a schedule.
@@ -176,7 +176,10 @@ def _build_own_schedules(
     enclosing_period: Period,
     shown_period: Period,
 ) -> tuple[OwnSchedule, ...]:
-    """Return schedules with the actor's turns in `shown_period`, cut to `enclosing_period`."""
+    """Return schedules with the actor's turns in `shown_period`.
+
+    The turns are truncated to `enclosing_period`.
+    """
     ids = [each.id for each in user_schedules]
     plans = load_schedule_plans(ids, enclosing_period, session=work.session, now=work.now)
     now = {each.schedule_id: each for each in build_schedules_on_call(work, user_schedules)}
@@ -185,7 +188,7 @@ def _build_own_schedules(
             **dict(now[each.id]),
             project_path=None if each.place.is_group else each.place.path,
             web_url=(
-                f"{build_pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}"
+                f"{build_web_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}"
             ),
             turns=tuple(
                 _build_turns(
@@ -239,7 +242,7 @@ def _build_turns(
 
 
 def _find_paged_alerts(work: UnitOfWork, subject_kind: SubjectKind) -> tuple[PagedAlert, ...]:
-    """Return open alerts or incidents that the actor was paged about, the latest page first."""
+    """Return open alerts or incidents that the actor was paged about, latest page first."""
     thing: Any = Incident if subject_kind is SubjectKind.INCIDENT else Alert
     severity = INCIDENT_SEVERITY_RANK if subject_kind is SubjectKind.INCIDENT else Alert.severity
     url = build_incident_url if subject_kind is SubjectKind.INCIDENT else build_alert_url

@@ -6,12 +6,12 @@ from datetime import date, time
 from typing import Any
 
 from domain.core.errors import InvalidError
-from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
+from domain.paging.on_call.schedule_plans import EVERY_DAY, Cadence, Restriction, TurnUnit
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIN_WEEKDAY_LETTERS = 3
 _TIME_PATTERN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-#: Patterns for dashes between times or days, or words such as `to` in their place, and for commas.
+#: Patterns for the separators between times or days: dashes, or words such as `to`, and commas.
 #: Both patterns include the surrounding spaces.
 _DASH_PATTERN, _COMMA_PATTERN = (
     re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
@@ -38,9 +38,9 @@ ROTATION_EXAMPLE = "weekly alice,bob mon 09:00"
 
 
 def parse_time_of_day(text: str) -> time:
-    """Parse a time of day such as 09:00; 24:00 stands for midnight.
+    """Parse a time of day such as 09:00.
 
-    Raise ValueError if the text is not a time of day.
+    24:00 stands for midnight. Raise ValueError if the text is not a time of day.
     """
     given = text.strip()
     if given == "24:00":
@@ -192,7 +192,7 @@ class _RotationParser:
         if self._words and self._words[0][0].isdecimal():
             found["handover_time"] = parse_informal_time(self._take_word())
         while self._words:
-            self._read_option()
+            self._parse_option()
         return found
 
     def _parse_length(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class _RotationParser:
             raise ValueError("has no users")
         return names
 
-    def _read_option(self) -> None:
+    def _parse_option(self) -> None:
         word = self._take_word().lower()
         if word == "from":
             self._found["starts_on"] = _parse_date(self._take_word())
@@ -233,7 +233,9 @@ def _parse_date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError("has a date that does not have the format 2026-11-30") from error
+        raise ValueError(
+            "contains a date that is not in the format YYYY-MM-DD, such as 2026-11-30"
+        ) from error
 
 
 def _parse_layer_number(text: str) -> int:

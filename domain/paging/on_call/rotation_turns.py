@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from domain.paging.on_call.final_schedule import DutySource, OnCallDuty, OnCallSpan, compute_spans
-from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
+from domain.paging.on_call.schedule_plans import Period, RotationPlan, SchedulePlan
 
 #: Number of a turn that does not belong to a rotation.
 _NO_TURN_NUMBER = 0
@@ -41,7 +41,7 @@ class UserTurn:
 def find_user_turns(plan: SchedulePlan, period: Period) -> list[UserTurn]:
     """Return the turns in a period, ordered by start and truncated to the period."""
     rotations = {each.id: each for each in plan.rotations}
-    numbers = {each.id: _build_number_finder(each, period) for each in plan.rotations}
+    numbers = {each.id: _build_turn_number_finder(each, period) for each in plan.rotations}
     last: dict[tuple[DutySource, int], UserTurn] = {}
     found: list[UserTurn] = []
     for span, duty in _list_duties(plan, period):
@@ -65,7 +65,9 @@ def _list_duties(plan: SchedulePlan, period: Period) -> Iterator[tuple[OnCallSpa
             yield span, duty
 
 
-def _build_number_finder(rotation: RotationPlan, period: Period) -> Callable[[OnCallSpan], int]:
+def _build_turn_number_finder(
+    rotation: RotationPlan, period: Period
+) -> Callable[[OnCallSpan], int]:
     """Return a function that finds the number of the turn in which a span starts."""
     known = list(rotation.handoffs.generate_turns(period.start, period.end))
     starts = [each.start for each in known]

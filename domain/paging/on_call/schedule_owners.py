@@ -1,4 +1,4 @@
-"""Projects and groups that own schedules."""
+"""Queries for the projects and groups that own schedules."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,10 @@ from models import Group, OnCallSchedule, Project
 
 
 def find_schedule_owners(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
-    """Return the owners of schedules by schedule id; deleted schedules and owners are left out."""
+    """Return the owners of schedules, by schedule ID.
+
+    Deleted schedules and owners are left out.
+    """
     rows = session.execute(
         select(
             OnCallSchedule.id,

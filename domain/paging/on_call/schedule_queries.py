@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.core.types.base import get_column_values
 from domain.paging.on_call.eligibility import find_eligible_periods
 from domain.paging.on_call.schedule_owners import find_schedule_owners
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     Cadence,
     Override,
     Period,
@@ -35,7 +35,10 @@ from models import (
 def load_schedule_plans(
     schedule_ids: Collection[int], period: Period, *, session: Session, now: datetime
 ) -> Mapping[int, SchedulePlan]:
-    """Return the plans of schedules for a period; unknown ids are left out."""
+    """Return the plans of schedules for a period, by schedule ID.
+
+    Unknown schedule IDs are left out.
+    """
     places = find_schedule_owners(schedule_ids, session=session)
     ids = places.keys()
     is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > period.start)
@@ -60,9 +63,9 @@ def load_schedule_plans(
 def load_absences(
     period: Period, *, session: Session, user_ids: Collection[int] | None = None
 ) -> Mapping[int, Sequence[Period]]:
-    """Return the absences in a period by user id; overlapping absences are merged.
+    """Return the absences in a period, by user ID.
 
-    If `user_ids` is None, return the absences of all users.
+    Overlapping absences are merged. If `user_ids` is None, return the absences of all users.
     """
     found = select(OnCallAbsence.user_id, OnCallAbsence.starts_at, OnCallAbsence.ends_at).where(
         OnCallAbsence.ends_at > period.start, OnCallAbsence.starts_at < period.end
@@ -187,7 +190,7 @@ def _find_swaps(
 
 
 def _list_plan_users(plan: SchedulePlan) -> set[int]:
-    """Return the ids of all users in a plan."""
+    """Return the IDs of all users in a plan."""
     in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
     in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
     return in_rotations | in_swaps | {each.user_id for each in plan.overrides}

@@ -9,14 +9,14 @@ from sqlalchemy import select, update
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.time_zones import convert_to_local, get_zone
 from domain.core.types.base import get_column_values
 from domain.paging.on_call.eligible_users import check_can_be_on_call, find_user_ids
+from domain.paging.on_call.schedule_plans import MAX_TURN_LENGTH, Cadence, RotationPlan
 from domain.paging.on_call.schedule_queries import load_current_rotations, serialize_restriction
-from domain.paging.on_call.schedule_values import MAX_TURN_LENGTH, Cadence, RotationPlan
 from domain.paging.on_call.types import (
     MAX_LAYER,
     MAX_ROTATIONS,
@@ -25,24 +25,24 @@ from domain.paging.on_call.types import (
     OnCallRotation,
     OnCallSchedule,
 )
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     build_owner_match_condition,
-    build_pages_url,
+    build_web_url,
     find_owner_group_paths,
     is_owned_by,
-    is_owned_here_or_above,
+    is_owned_by_self_or_ancestor,
 )
 from domain.projects.views import ProjectOrGroup
 from models import OnCallRotation as RotationRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 #: Retention period of overrides, swaps and previous rotations, which past shifts depend on.
 SCHEDULE_HISTORY_RETENTION = timedelta(days=400)
 FIRST_START_DAY, LAST_START_DAY = date(2000, 1, 1), date(2099, 12, 31)
 _ROTATIONS_FIELD = "rotations"
-#: Id of a rotation that has not been stored yet.
+#: ID of a rotation that has not been stored yet.
 _NEW_ROTATION_ID = 0
 _DAY = timedelta(days=1)
 _NO_REPLACEMENTS: Mapping[int, int] = MappingProxyType({})
@@ -55,7 +55,7 @@ def list_all_schedules(
 
     If `with_groups_above` is true, inherited schedules are included.
     """
-    here = is_owned_here_or_above(
+    here = is_owned_by_self_or_ancestor(
         ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
     )
     rows = work.session.scalars(
@@ -67,7 +67,7 @@ def list_all_schedules(
 def get_schedule(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> OnCallSchedule:
-    """Return a schedule by its id or name.
+    """Return a schedule by its ID or name.
 
     Raise NotFoundError if there is no such schedule.
     """
@@ -75,7 +75,10 @@ def get_schedule(
 
 
 def find_schedule(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> OnCallSchedule | None:
-    """Return the schedule with the given name, or None; names are not case-sensitive."""
+    """Return the schedule with the given name, or None.
+
+    Names are not case-sensitive.
+    """
     row = _find_schedule_row(work, holder, name)
     return build_schedules(work, holder, [row])[0] if row else None
 
@@ -83,9 +86,9 @@ def find_schedule(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> OnCall
 def get_schedule_row(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> ScheduleRow:
-    """Return the row of the schedule with the given id or name; names are not case-sensitive.
+    """Return the row of the schedule with the given ID or name.
 
-    Raise NotFoundError if there is no such schedule.
+    Names are not case-sensitive. Raise NotFoundError if there is no such schedule.
     """
     if isinstance(schedule_id, str):
         if (found := _find_schedule_row(work, holder, schedule_id)) is not None:
@@ -143,12 +146,12 @@ def build_schedules(
 
 
 def _build_pages_url(group: str | None, holder: ProjectOrGroup, base_url: str) -> str:
-    return build_pages_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
+    return build_web_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
 
 
 @dataclass(frozen=True)
-class _RotationsChange:
-    """A change to the rotations of a schedule."""
+class _RotationChangeContext:
+    """The context of a change to the rotations of a schedule."""
 
     work: UnitOfWork
     holder: ProjectOrGroup
@@ -170,15 +173,15 @@ def store_rotations(
     """Replace the rotations of a schedule.
 
     A rotation with the same name and definition continues. If its users, times or time zone change,
-    the rotation ends now and a new version begins. `instead` maps positions in `new_rotations` to
-    the ids of current rotations that they replace, regardless of names. Raise InvalidError if a
-    rotation is invalid.
+    the rotation ends now and a new version begins. `instead` maps the position of a new rotation in
+    `new_rotations` to the ID of the current rotation that it replaces, regardless of names. Raise
+    InvalidError if a rotation is invalid.
     """
     if len(new_rotations) > MAX_ROTATIONS:
         raise InvalidError(
             f"A schedule can have at most {MAX_ROTATIONS} rotations.", field=_ROTATIONS_FIELD
         )
-    change = _RotationsChange(work, holder, schedule)
+    change = _RotationChangeContext(work, holder, schedule)
     before = change.load_rotations_by_name()
     by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
@@ -202,7 +205,7 @@ def build_rotation(
 
     Raise InvalidError if the rotation is invalid.
     """
-    change = _RotationsChange(work, holder, schedule)
+    change = _RotationChangeContext(work, holder, schedule)
     before = change.load_rotations_by_name().values()
     replaced = next((each for each in before if each.id == replaced_id), None)
     return _build_plan(new_rotation, new_rotation.name, new_rotation.layer or 0, replaced, change)
@@ -210,7 +213,7 @@ def build_rotation(
 
 def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: ScheduleRow) -> None:
     """Change all rotations to the current time zone of the schedule."""
-    change = _RotationsChange(work, holder, schedule)
+    change = _RotationChangeContext(work, holder, schedule)
     elsewhere = [
         each
         for each in change.load_rotations_by_name().values()
@@ -242,9 +245,9 @@ def _build_plan(
     name: str,
     layer: int,
     previous_plan: RotationPlan | None,
-    change: _RotationsChange,
+    change: _RotationChangeContext,
 ) -> RotationPlan:
-    """Return the requested rotation, or the current rotation if both are equal."""
+    """Return the requested rotation, or the current rotation if they are equal."""
     _check_rotation(new_rotation, layer)
     session, now = change.work.session, change.work.now
     user_ids = find_user_ids(new_rotation.users, field=_ROTATIONS_FIELD, session=session)
@@ -287,13 +290,13 @@ def _continue_rotation(
         return plan
     if now < plan.handoffs.begins_at:
         return replace(plan, first_turn=0)
-    present = previous_plan.get_user_at(previous_plan.handoffs.get_turn_number_at(now))
+    present = previous_plan.get_user_id_for_turn(previous_plan.handoffs.get_turn_number_at(now))
     place = plan.user_ids.index(present) if present in plan.user_ids else 0
     number = plan.handoffs.get_turn_number_at(now)
     return replace(plan, first_turn=(place - number) % len(plan.user_ids))
 
 
-def _find_last_handoff_day(cadence: Cadence, change: _RotationsChange) -> date:
+def _find_last_handoff_day(cadence: Cadence, change: _RotationChangeContext) -> date:
     local = convert_to_local(change.work.now, get_zone(change.schedule.time_zone))
     return local.date() if local.time() >= cadence.at else local.date() - _DAY
 
@@ -314,7 +317,7 @@ def _check_rotation(new_rotation: NewRotation, layer: int) -> None:
         raise InvalidError(message, field=_ROTATIONS_FIELD)
 
 
-def _end_rotations(ids: Iterable[int], change: _RotationsChange) -> None:
+def _end_rotations(ids: Iterable[int], change: _RotationChangeContext) -> None:
     change.work.session.execute(
         update(RotationRow)
         .where(RotationRow.id.in_(list(ids)))
@@ -323,7 +326,7 @@ def _end_rotations(ids: Iterable[int], change: _RotationsChange) -> None:
     )
 
 
-def _start_rotations(plans: Iterable[RotationPlan], change: _RotationsChange) -> None:
+def _start_rotations(plans: Iterable[RotationPlan], change: _RotationChangeContext) -> None:
     for plan in plans:
         row = RotationRow(
             schedule_id=change.schedule.id,
@@ -340,7 +343,7 @@ def _start_rotations(plans: Iterable[RotationPlan], change: _RotationsChange) ->
             valid_from=change.work.now,
         )
         change.work.session.add(row)
-        change.work.session.flush()  # The flush assigns the id.
+        change.work.session.flush()  # The flush assigns the ID.
         change.work.session.add_all(
             OnCallTurn(rotation_id=row.id, position=position, user_id=user_id)
             for position, user_id in enumerate(plan.user_ids)

@@ -15,8 +15,8 @@ from domain.accounts.profiles import UserReference, find_user_references
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_spans_by_users
 from domain.paging.on_call.lanes import Lane, build_lanes
 from domain.paging.on_call.schedule_owners import find_schedule_owners
+from domain.paging.on_call.schedule_plans import Period, SchedulePlan
 from domain.paging.on_call.schedule_queries import load_absences, load_schedule_plans
-from domain.paging.on_call.schedule_values import Period, SchedulePlan
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.types import (
     OnCallBalance,
@@ -29,9 +29,9 @@ from domain.paging.on_call.types import (
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
-from models.folding import fold_text
+from models.case_folding import fold_text
 
-#: Placeholder for gaps. No user has this id.
+#: Placeholder for gaps. No user has this ID.
 _GAP_USER_ID = 0
 _INSTANT = timedelta(microseconds=1)
 #: Periods that are searched for the next change, from shortest to longest. Most schedules change
@@ -40,7 +40,7 @@ _SEARCHED_PERIODS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CurrentAndNext:
+class _CurrentAndNextUsers:
     """The users on call in a schedule at a given time, and the next users on call."""
 
     #: Span until the users on call change. A span in a gap has no duties. If the users do not
@@ -55,7 +55,7 @@ class _CurrentAndNext:
 def find_users_on_call(
     schedule_ids: Collection[int], *, moment: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    """Return the ids of the users on call, by schedule id.
+    """Return the IDs of the users on call, by schedule ID.
 
     The list of users is empty in a gap, and for deleted schedules.
     """
@@ -70,16 +70,19 @@ def find_users_on_call(
     }
 
 
-def find_current_and_next(
+def find_current_and_next_users(
     schedule_ids: Collection[int], *, moment: datetime, session: Session
-) -> Mapping[int, _CurrentAndNext]:
-    """Return the current and next users on call by schedule id; unknown schedules are left out."""
+) -> Mapping[int, _CurrentAndNextUsers]:
+    """Return the current and next users on call, by schedule ID.
+
+    Unknown schedules are left out.
+    """
     within = Period(moment, moment + _SEARCHED_PERIODS[-1])
     plans = load_schedule_plans(schedule_ids, within, session=session, now=moment)
     return {each: _compute_current_and_next(plan, moment) for each, plan in plans.items()}
 
 
-def _compute_current_and_next(plan: SchedulePlan, moment: datetime) -> _CurrentAndNext:
+def _compute_current_and_next(plan: SchedulePlan, moment: datetime) -> _CurrentAndNextUsers:
     found: tuple[OnCallSpan, ...] = ()
     for horizon in _SEARCHED_PERIODS:
         found = merge_spans_by_users(compute_spans(plan, moment, moment + horizon))
@@ -87,11 +90,11 @@ def _compute_current_and_next(plan: SchedulePlan, moment: datetime) -> _CurrentA
         if any(span.duties for span in found[1:-1]):
             break
     following = next((span for span in found[1:] if span.duties), None)
-    return _CurrentAndNext(now=found[0], next=following, changes=len(found) > 1)
+    return _CurrentAndNextUsers(now=found[0], next=following, changes=len(found) > 1)
 
 
 class _ScheduleReference(Protocol):
-    """The attributes of a schedule that resources contain."""
+    """The attributes of a schedule that are copied to `ScheduleOnCall` resources."""
 
     @property
     def id(self) -> int: ...
@@ -107,7 +110,7 @@ def build_schedules_on_call(
     work: UnitOfWork, schedules: Sequence[_ScheduleReference]
 ) -> Sequence[ScheduleOnCall]:
     """Return the current and next users on call in schedules, in the order of the schedules."""
-    found = find_current_and_next(
+    found = find_current_and_next_users(
         [each.id for each in schedules], moment=work.now, session=work.session
     )
     both = (span for each in found.values() for span in (each.now, each.next) if span)
@@ -150,7 +153,7 @@ def list_schedule_shifts(
 def find_shifts_by_schedule(
     work: UnitOfWork, schedule_ids: Collection[int], period: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
-    """Return the shifts in a period, including gaps, by schedule id.
+    """Return the shifts in a period, including gaps, by schedule ID.
 
     Unknown schedules are left out.
     """
@@ -163,7 +166,7 @@ def find_shifts_by_schedule(
 def load_lanes(
     work: UnitOfWork, schedule_id: int, period: Period, *, gaps_from: datetime
 ) -> tuple[Sequence[Lane], Mapping[int, UserReference], Mapping[int, Sequence[Period]]]:
-    """Return the lanes of a schedule for a period, and its users and their absences by user id."""
+    """Return the lanes of a schedule in a period, with its users and absences by user ID."""
     plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
     plan = plans[schedule_id]
     absences = load_absences(period, session=work.session, user_ids=plan.eligible_periods.keys())
@@ -241,9 +244,9 @@ class UserDuty:
 
 
 def find_user_duties(user_id: int, *, session: Session, now: datetime) -> tuple[UserDuty, ...]:
-    """Return the current shifts of a user, and then the next shifts, earliest first."""
+    """Return the current shifts of a user, followed by the next shifts, earliest first."""
     rows = find_user_schedules(user_id, session=session, now=now)
-    plans = find_current_and_next([row.id for row in rows], moment=now, session=session)
+    plans = find_current_and_next_users([row.id for row in rows], moment=now, session=session)
     found = [
         UserDuty(
             schedule_id=row.id,
@@ -261,7 +264,9 @@ def find_user_duties(user_id: int, *, session: Session, now: datetime) -> tuple[
     return tuple(sorted(found, key=lambda duty: (not duty.is_now, duty.start, duty.schedule)))
 
 
-def _find_duty(plan: _CurrentAndNext, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
+def _find_duty(
+    plan: _CurrentAndNextUsers, user_id: int
+) -> list[tuple[bool, datetime, datetime | None]]:
     if user_id in plan.now.user_ids:
         return [(True, plan.now.start, plan.now.end if plan.changes else None)]
     if plan.next is not None and user_id in plan.next.user_ids:
@@ -279,7 +284,7 @@ class UserSchedule(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """Path of the group that owns the schedule; None if a project owns it."""
+        """Path of the group that owns the schedule, or None if a project owns the schedule."""
         return self.place.path if self.place.is_group else None
 
 

@@ -4,15 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.core.types.base import Body, Time, describe_choices
-from domain.paging.on_call.swap_request_states import RequestState
+from domain.core.types.base import Body, Time, build_choices_schema
+from domain.paging.on_call.swap_request_states import SwapRequestState
 from domain.paging.on_call.types import SwappedShifts
 
 
 class OnCallSwapRequest(SwappedShifts):
     """A request by `user` to swap shifts, which `other_user` accepts or declines."""
 
-    state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
+    state: Annotated[str, build_choices_schema(*(each.value for each in SwapRequestState))]
     expires_at: Time = Field(
         description="Start of the earlier shift, at which an unanswered request expires."
     )
@@ -23,5 +23,6 @@ class SwapRequestAnswer(Body):
     """The answer to a swap request, or its withdrawal."""
 
     answer: Literal["accept", "decline", "withdraw"] = Field(
-        description="The other user accepts or declines. The requester or a Maintainer withdraws."
+        description="The other user can accept or decline. The requester or a Maintainer can "
+        "withdraw the request."
     )

@@ -7,33 +7,33 @@ from sqlalchemy import ColumnElement, func, or_, select
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
-from domain.alerts.listing.watched_projects import (
+from domain.alerts.listing.project_selection import (
     build_member_groups_query,
     build_member_projects_query,
 )
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.types.pagination import ListPage
-from domain.paging.on_call import notices
-from domain.paging.on_call.change_actions import (
+from domain.paging.on_call import shift_change_notices
+from domain.paging.on_call.final_schedule import compute_spans
+from domain.paging.on_call.overrides_and_swaps import (
     SWAPPABLE_SOURCES,
     build_change_resources,
     can_change_all_shifts,
     check_new_swap,
-    finish_change,
-    list_changes,
-    lock_change_row,
-    show_change,
+    list_shift_changes,
+    lock_shift_change_row,
+    record_and_announce_change,
+    show_shift_change,
     store_swap,
 )
-from domain.paging.on_call.final_schedule import compute_spans
-from domain.paging.on_call.notices import ShiftChange
+from domain.paging.on_call.schedule_plans import Period, UserPeriod
 from domain.paging.on_call.schedule_queries import load_schedule_plans
-from domain.paging.on_call.schedule_values import Period, UserPeriod
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row, lock_schedule_row
+from domain.paging.on_call.shift_change_notices import ShiftChangeContext
 from domain.paging.on_call.shifts import UserSchedule, load_user_schedules
 from domain.paging.on_call.swap_request_states import (
-    Party,
-    RequestState,
+    SwapRequestParty,
+    SwapRequestState,
     compute_request_state,
     find_next_state,
 )
@@ -55,8 +55,8 @@ def list_swap_requests(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallSwapRequest]:
     """List the swap requests of a schedule, including answered and expired requests."""
-    found = list_changes(work, holder, schedule_id, query, OnCallSwapRequest)
-    items = _with_current_states(work, found.items)
+    found = list_shift_changes(work, holder, schedule_id, query, OnCallSwapRequest)
+    items = _set_current_states(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -68,7 +68,7 @@ def list_open_swap_requests(
     schedule = get_schedule_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(RequestRow)
-        .where(RequestRow.schedule_id == schedule.id, *_list_open_conditions(work))
+        .where(RequestRow.schedule_id == schedule.id, *_build_open_request_conditions(work))
         .order_by(RequestRow.id)
     )
     return build_change_resources(work, rows, OnCallSwapRequest)
@@ -88,7 +88,7 @@ def list_own_swap_requests(
         .where(
             or_(RequestRow.user_id == work.actor.id, RequestRow.other_user_id == work.actor.id),
             or_(ScheduleRow.project_id.in_(projects), ScheduleRow.group_id.in_(groups)),
-            *_list_open_conditions(work),
+            *_build_open_request_conditions(work),
         )
         .order_by(RequestRow.id)
     )
@@ -112,8 +112,8 @@ def show_swap_request(
 
     Raise NotFoundError if there is no such swap request.
     """
-    shown = show_change(work, holder, schedule_id, request_id, OnCallSwapRequest)
-    return _with_current_states(work, [shown])[0]
+    shown = show_shift_change(work, holder, schedule_id, request_id, OnCallSwapRequest)
+    return _set_current_states(work, [shown])[0]
 
 
 @action("on_call_swap_requests.create")
@@ -141,18 +141,18 @@ def create_swap_request(
         user_id=mine.user_id,
         starts_at=mine.during.start,
         ends_at=mine.during.end,
-        seconds=_count_seconds(work, schedule.id, mine),
+        seconds=_count_on_call_seconds(work, schedule.id, mine),
         other_user_id=theirs.user_id,
         other_starts_at=theirs.during.start,
         other_ends_at=theirs.during.end,
-        other_seconds=_count_seconds(work, schedule.id, theirs),
+        other_seconds=_count_on_call_seconds(work, schedule.id, theirs),
         expires_at=min(mine.during.start, theirs.during.start),
-        state=RequestState.REQUESTED.value,
+        state=SwapRequestState.REQUESTED.value,
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # The flush assigns the id.
-    return _finish(work, ShiftChange(work, holder, schedule), row)
+    work.session.flush()  # The flush assigns the ID.
+    return _record_request_change(work, ShiftChangeContext(work, holder, schedule), row)
 
 
 @action("on_call_swap_requests.answer")
@@ -165,30 +165,31 @@ def answer_swap_request(
 ) -> OnCallSwapRequest:
     """Accept, decline or withdraw a swap request.
 
-    An accepted request swaps the shifts. Raise NotFoundError if there is no such swap request,
-    ForbiddenError if you cannot give this answer, ConflictError if the request is no longer open or
-    the shifts have changed since, or InvalidError if a user can no longer be on call.
+    An accepted request swaps the shifts. Raise NotFoundError if there is no such swap request, or
+    ForbiddenError if you cannot give this answer. Raise ConflictError if the request is no longer
+    open or the shifts have changed in the meantime. Raise InvalidError if a user can no longer be
+    on call.
     """
     lock_schedule_row(work, holder, schedule_id)
     schedule = get_schedule(work, holder, schedule_id)
-    row = lock_change_row(work, RequestRow, schedule.id, request_id)
+    row = lock_shift_change_row(work, RequestRow, schedule.id, request_id)
     state = compute_request_state(row.state, row.expires_at, work.now)
     following = find_next_state(state, body.answer, _find_party(work, holder, row))
-    if following is RequestState.ACCEPTED:
-        _swap_shifts(work, ShiftChange(work, holder, schedule), row)
+    if following is SwapRequestState.ACCEPTED:
+        _swap_shifts(work, ShiftChangeContext(work, holder, schedule), row)
     row.state, row.answered_at = following.value, work.now
     work.session.flush()
-    return _finish(work, ShiftChange(work, holder, schedule), row)
+    return _record_request_change(work, ShiftChangeContext(work, holder, schedule), row)
 
 
-def _swap_shifts(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> None:
+def _swap_shifts(work: UnitOfWork, change: ShiftChangeContext, row: RequestRow) -> None:
     shown = _build_request(work, row)
     for user_id, start, end, seconds in (
         (row.user_id, row.starts_at, row.ends_at, row.seconds),
         (row.other_user_id, row.other_starts_at, row.other_ends_at, row.other_seconds),
     ):
         side = UserPeriod(user_id=user_id, during=Period(start, end))
-        if _count_seconds(work, row.schedule_id, side) != seconds:
+        if _count_on_call_seconds(work, row.schedule_id, side) != seconds:
             message = (
                 "The shifts have changed since the swap was requested. Decline the request and ask "
                 "for a new swap."
@@ -205,21 +206,29 @@ def _swap_shifts(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> None
     store_swap(work, change.holder, change.schedule, swap, created_by=row.user_id)
 
 
-def _find_party(work: UnitOfWork, holder: ProjectOrGroup, row: RequestRow) -> Party:
+def _find_party(work: UnitOfWork, holder: ProjectOrGroup, row: RequestRow) -> SwapRequestParty:
     if work.actor.id == row.other_user_id:
-        return Party.ASKED
+        return SwapRequestParty.ASKED
     if work.actor.id == row.user_id:
-        return Party.REQUESTER
-    return Party.MAINTAINER if can_change_all_shifts(work, holder) else Party.OTHER
+        return SwapRequestParty.REQUESTER
+    return (
+        SwapRequestParty.MAINTAINER
+        if can_change_all_shifts(work, holder)
+        else SwapRequestParty.OTHER
+    )
 
 
-def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwapRequest:
+def _record_request_change(
+    work: UnitOfWork, change: ShiftChangeContext, row: RequestRow
+) -> OnCallSwapRequest:
     """Record a change to a request, and notify the other user."""
     shown = _build_request(work, row)
-    return finish_change(change, shown, shown.state, notices.queue_swap_request_notices)
+    return record_and_announce_change(
+        change, shown, shown.state, shift_change_notices.queue_swap_request_notices
+    )
 
 
-def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
+def _count_on_call_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
     """Return the number of seconds for which a rotation or swap puts a user on call."""
     during = side.during
     plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
@@ -236,7 +245,7 @@ def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
 def _check_open_requests(
     work: UnitOfWork, schedule_id: int, mine: UserPeriod, theirs: UserPeriod
 ) -> None:
-    is_open = (RequestRow.schedule_id == schedule_id, *_list_open_conditions(work))
+    is_open = (RequestRow.schedule_id == schedule_id, *_build_open_request_conditions(work))
     count = work.session.scalar(select(func.count()).where(*is_open)) or 0
     if count >= _MAX_OPEN_REQUESTS:
         message = f"A schedule can have at most {_MAX_OPEN_REQUESTS} open swap requests."
@@ -253,16 +262,16 @@ def _check_open_requests(
         raise ConflictError(message, field="other_starts_at")
 
 
-def _list_open_conditions(work: UnitOfWork) -> tuple[ColumnElement[bool], ...]:
-    return (RequestRow.state == RequestState.REQUESTED.value, RequestRow.expires_at > work.now)
+def _build_open_request_conditions(work: UnitOfWork) -> tuple[ColumnElement[bool], ...]:
+    return (RequestRow.state == SwapRequestState.REQUESTED.value, RequestRow.expires_at > work.now)
 
 
 def _build_request(work: UnitOfWork, row: RequestRow) -> OnCallSwapRequest:
     built = build_change_resources(work, [row], OnCallSwapRequest)
-    return _with_current_states(work, built)[0]
+    return _set_current_states(work, built)[0]
 
 
-def _with_current_states(
+def _set_current_states(
     work: UnitOfWork, requests: Iterable[OnCallSwapRequest]
 ) -> Sequence[OnCallSwapRequest]:
     return tuple(

@@ -28,7 +28,7 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
     get_column_values,
     make_fields_optional,
     remove_duplicates,
@@ -44,7 +44,7 @@ from domain.paging.on_call.rotation_syntax import (
     parse_time_of_day,
     parse_weekday,
 )
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     EVERY_DAY,
     Cadence,
     Period,
@@ -74,7 +74,7 @@ SomeBody = TypeVar("SomeBody", bound=Body)
 
 
 def _interpret_local_times(body: SomeBody, time_zone: str) -> SomeBody:
-    """Return a copy of a body whose times without an offset are interpreted in a time zone."""
+    """Return a copy of a body, with times without an offset interpreted in a time zone."""
     times = {
         name: convert_to_utc(value, get_zone(time_zone))
         for name in type(body).model_fields
@@ -123,7 +123,7 @@ def _parse_time(value: Any) -> Any:
 
 
 def _parse_usernames(value: Any) -> Any:
-    """Convert users to usernames; accept usernames and user objects from the API."""
+    """Convert usernames and user objects from a request to usernames."""
     given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
@@ -166,7 +166,7 @@ class OnCallRestriction(Resource):
 
     @property
     def restriction(self) -> Restriction:
-        """The resource as a restriction."""
+        """The daily period and the weekdays as a `Restriction`."""
         days = _list_weekday_numbers(self.weekdays)
         return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
 
@@ -191,20 +191,22 @@ class NewRestriction(OnCallRestriction, Body):
 
 
 class OnCallRotation(Resource):
-    """A rotation of an on-call schedule."""
+    """A rotation of an on-call schedule, with its users, handoffs and restrictions."""
 
-    id: int = Field(description="Id of the rotation. A changed rotation gets a new id.")
+    id: int = Field(description="ID of the rotation. A changed rotation gets a new ID.")
     name: str
     type: _RotationType
     every: int
     unit: _Unit
     weekdays: _Weekdays = Field(
-        description="Weekdays of handoffs between weekly turns. Empty for other turns."
+        description="Weekdays of handoffs between weekly turns. Empty if the turns are not weekly."
     )
     handover_time: _TimeOfDay
     starts_on: date = Field(
-        description="Date of the first handoff. If none was given, the date of the last handoff "
-        "time before the rotation was created."
+        description=(
+            "Date of the first handoff. If no date was given, this is the date of the last handoff "
+            "time before the rotation was created."
+        )
     )
     users: tuple[UserReference, ...]
     layer: int
@@ -219,7 +221,10 @@ class OnCallRotation(Resource):
 
     @classmethod
     def from_plan(cls, plan: RotationPlan, users: Mapping[int, UserReference]) -> "OnCallRotation":
-        """Return the resource for a rotation; `users` maps user ids to users."""
+        """Return the resource for a rotation.
+
+        `users` maps user IDs to users.
+        """
         return cls(
             **get_column_values(plan, cls)
             | build_handoff_fields(plan.cadence)
@@ -248,7 +253,7 @@ def build_restriction_fields(restriction: Restriction) -> Any:
 
 
 class NewRotation(Body):
-    """A rotation of a schedule."""
+    """Request body that defines a rotation of a schedule."""
 
     name: Annotated[Text, Field(max_length=MAX_SCHEDULE_NAME_LENGTH)] = Field(
         default="",
@@ -317,8 +322,8 @@ class NewRotation(Body):
         """Handoff interval and time of the rotation."""
         unit = _UNITS.get(self.type) or TurnUnit(self.unit or "")
         every = self.every or 1 if self.type == "custom" else 1
-        # Weekdays apply only to weekly turns. Other turns have a constant value, so that equal
-        # rotations compare equal.
+        # Weekdays apply only to weekly turns. Other units use the default, so that equal rotations
+        # compare equal.
         days = _list_weekday_numbers(self.weekdays) if unit is TurnUnit.WEEKS else Cadence.weekdays
         return Cadence(unit=unit, every=every, at=self.handover_time, weekdays=days)
 
@@ -362,7 +367,7 @@ class NewSchedule(Body):
 
 @make_fields_optional
 class ScheduleChange(NewSchedule):
-    """Changes to a schedule; omitted fields are kept."""
+    """Changes to an on-call schedule. Omitted fields are kept."""
 
 
 class ScheduleQuery(PagedQuery):
@@ -402,7 +407,7 @@ def add_from_field(query: type[SomeQuery]) -> type[SomeQuery]:
 
 @add_from_field
 class ShiftQuery(OffsetQuery):
-    """Period for a list of shifts."""
+    """Query parameters for a list of shifts in a period."""
 
     per_page: PageSize = 100
     until: RequestTime | None = Field(
@@ -441,14 +446,14 @@ class BalanceQuery(Query):
 
 
 class OnCallPeriod(Resource):
-    """Base class for resources with a start and an end."""
+    """Period with a start and an end."""
 
     starts_at: Time
     ends_at: Time
 
 
 class TimeOnCall(Resource):
-    """On-call time of a user."""
+    """On-call time of a user, and its share of the on-call time of all users."""
 
     user: UserReference
     seconds: int
@@ -458,7 +463,7 @@ class TimeOnCall(Resource):
 class OnCallBalance(OnCallPeriod):
     """Distribution of on-call time among users.
 
-    The time of users who are on call in addition to other users is included.
+    If several users are on call at the same time, the time counts for each of them.
     """
 
     users: tuple[TimeOnCall, ...] = Field(
@@ -471,8 +476,8 @@ class OnCallUser(Resource):
     """A user on call, with the rotation, override or swap that puts the user on call."""
 
     user: UserReference
-    source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
-    source_id: int = Field(description="Id of the rotation, override or swap.")
+    source: Annotated[str, build_choices_schema(*(each.value for each in DutySource))]
+    source_id: int = Field(description="ID of the rotation, override or swap.")
 
 
 class OnCallShift(OnCallPeriod):
@@ -537,7 +542,7 @@ class NewOverride(Body):
     ends_at: RequestLocalTime
 
     def with_time_zone(self, time_zone: str) -> Self:
-        """Return a copy of the body whose local times are interpreted in a time zone."""
+        """Return a copy of the body, with times without an offset interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 
 
@@ -568,12 +573,12 @@ class NewSwap(Body):
     other_ends_at: RequestLocalTime
 
     def with_time_zone(self, time_zone: str) -> Self:
-        """Return a copy of the body whose local times are interpreted in a time zone."""
+        """Return a copy of the body, with times without an offset interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 
 
 class SwappedShifts(Resource):
-    """Two shifts of two users, which a swap exchanges."""
+    """The two shifts that two users exchange in a swap."""
 
     id: int
     user: UserReference

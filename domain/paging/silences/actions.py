@@ -12,21 +12,21 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.matching.alert_labels import find_alert_labels
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
     format_matchers,
     matches_all_labels,
 )
-from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.audit.events import EventKind
 from domain.core.database.pagination import KeysetPage, KeysetRange, fetch_list_page, fetch_page
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.base import get_column_values
 from domain.core.types.pagination import ListPage
+from domain.paging.silences.active_mutes import find_alert_mute
 from domain.paging.silences.flapping import get_flap_settings, store_flap_settings
-from domain.paging.silences.muting import find_alert_mute
 from domain.paging.silences.types import (
     AlertMute,
     FlapSettings,
@@ -41,11 +41,11 @@ from domain.paging.silences.types import (
     SilenceQuery,
     SilenceState,
 )
-from domain.projects.owners import (
+from domain.projects.row_ownership import (
     build_owner_columns,
     build_owner_match_condition,
-    is_owned_above,
-    is_owned_here_or_above,
+    is_owned_by_ancestor,
+    is_owned_by_self_or_ancestor,
     select_project_ids,
 )
 from domain.projects.views import ProjectOrGroup, ProjectView
@@ -62,18 +62,18 @@ _MAX_SHOWN_ALERTS = 20
 _IDENTIFYING_LABELS = ("alertname", "service", "environment", "instance", "host")
 _MAX_LABEL_VALUE_LENGTH = MAX_MATCHERS_TEXT_LENGTH // (2 * len(_IDENTIFYING_LABELS))
 MIN_SILENCE_LENGTH = timedelta(minutes=1)
-#: Maximum number of unexpired silences in a project or group. Each silence slows down the checks of
-#: pages.
+#: Maximum number of unexpired silences in a project or group. Each silence slows down the check
+#: before a page is sent.
 MAX_UNEXPIRED_SILENCES = 500
-#: Maximum time by which the start may be in the past, since a form may have been open for a while.
+#: Maximum age of the start time, since a form may have been open for a while.
 _MAX_START_IN_PAST = timedelta(days=1)
 _MAX_START_IN_FUTURE = timedelta(days=366)
 
 
 def build_matchers(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
-    """Return matchers for alerts about the same problem in the same place.
+    """Return matchers for the labels that identify a problem and its location.
 
-    `host` is left out if the alert has the label `instance`, which is more precise.
+    `host` is left out if the alert has the `instance` label, which is more precise.
     """
     names = [
         name
@@ -85,17 +85,17 @@ def build_matchers(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
     return tuple(Matcher(name, MatcherOperator.EQUAL, labels[name]) for name in names)
 
 
-def _find_candidates(
+def _find_preview_alerts(
     holder: ProjectOrGroup, *, session: Session, now: datetime
 ) -> tuple[list[int], bool]:
-    """Return the ids of alerts to compare, newest first, and whether the list is truncated."""
+    """Return the IDs of the alerts to preview, newest first, and whether the list is truncated."""
     of_holder = (
         select(Alert.id, Alert.started_at, Alert.delivery_id)
         .where(Alert.project_id.in_(select_project_ids(holder)))
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MAX_PREVIEW_ALERTS + 1)
     )
-    # Each branch can read its rows in the order of an index.
+    # Each branch can read its rows in index order.
     branches = [
         of_holder.where(Alert.started_at >= now - PREVIEW_PERIOD),
         *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
@@ -137,32 +137,34 @@ def list_silences(
     work: UnitOfWork, holder: ProjectOrGroup, query: SilenceQuery
 ) -> ListPage[Silence]:
     """List silences."""
-    here = is_owned_here_or_above(
+    here = is_owned_by_self_or_ancestor(
         SilenceRow,
         holder,
         with_groups_above=query.include_ancestor_groups,
         session=work.session,
     )
-    rows = _select_silences(work, here).where(*_is_in_state(query.state, work.now))
-    found = fetch_list_page(rows, _ORDER_COLUMNS, query.requested_part, session=work.session)
-    return ListPage.from_listed_page(found, Silence.model_validate)
+    rows = _select_silences(work, here).where(*_build_state_conditions(query.state, work.now))
+    found = fetch_list_page(rows, _ORDER_COLUMNS, query.requested_range, session=work.session)
+    return ListPage.from_page_result(found, Silence.model_validate)
 
 
 @read_action("silences.index")
-def get_silence_page(
+def fetch_silence_page(
     work: UnitOfWork, holder: ProjectOrGroup, state: SilenceState, part: KeysetRange
 ) -> KeysetPage[Silence]:
     """Return one page of the list of silences in a state, newest first."""
-    rows = _select_own_silences(work, holder).where(*_is_in_state(state, work.now))
+    rows = _select_own_silences(work, holder).where(*_build_state_conditions(state, work.now))
     return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
 
 
 @read_action("silences.index")
 def list_inherited_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[Silence]:
     """Return the active silences of ancestor groups, ordered by end time."""
-    rows = _select_silences(work, is_owned_above(SilenceRow, holder, session=work.session))
+    rows = _select_silences(work, is_owned_by_ancestor(SilenceRow, holder, session=work.session))
     found = work.session.execute(
-        rows.where(*_is_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
+        rows.where(*_build_state_conditions(SilenceState.ACTIVE, work.now)).order_by(
+            SilenceRow.ends_at
+        )
     )
     return [Silence.model_validate(row) for row in found]
 
@@ -187,7 +189,7 @@ def preview_silence(
 ) -> SilencePreview:
     """Preview the alerts that a silence would mute."""
     _check_matchers(query.matchers)
-    ids, is_cut = _find_candidates(holder, session=work.session, now=work.now)
+    ids, is_cut = _find_preview_alerts(holder, session=work.session, now=work.now)
     found = find_alert_labels(ids, session=work.session, reading=work.policy(ParserSettings))
     matched = [
         alert_id for alert_id in ids if matches_all_labels(query.matchers, found[alert_id].labels)
@@ -250,7 +252,7 @@ def create_silence(work: UnitOfWork, holder: ProjectOrGroup, new: NewSilence) ->
         created_by_id=work.actor.id,
     )
     work.session.add(row)
-    return _store_and_record(work, holder, row, EventKind.SILENCE_CREATED)
+    return _store_silence(work, holder, row, EventKind.SILENCE_CREATED)
 
 
 @action("silences.edit")
@@ -265,13 +267,14 @@ def change_silence(
     row = _lock_unexpired_silence(work, holder, silence_id)
     ends_at = _compute_end(change, work.now)
     if ends_at is not None:
-        # The start was checked when the silence was created, and may be long ago.
+        # The start was checked when the silence was created, and can now be too far in the past to
+        # pass the check.
         _check_times(work, max(row.starts_at, work.now), ends_at)
         row.ends_at = ends_at
     row.comment = row.comment if change.comment is None else change.comment
     if not work.session.is_modified(row):
         return show_silence(work, holder, silence_id)
-    return _store_and_record(work, holder, row, EventKind.SILENCE_CHANGED)
+    return _store_silence(work, holder, row, EventKind.SILENCE_CHANGED)
 
 
 @action("silences.delete", command="expire")
@@ -284,12 +287,15 @@ def expire_silence(work: UnitOfWork, holder: ProjectOrGroup, silence_id: int) ->
     row.starts_at = min(row.starts_at, work.now)
     row.ends_at = work.now
     row.ended_by_id = work.actor.id
-    return _store_and_record(work, holder, row, EventKind.SILENCE_EXPIRED)
+    return _store_silence(work, holder, row, EventKind.SILENCE_EXPIRED)
 
 
 @read_action("silences.index")
 def count_silences_by_state(work: UnitOfWork, holder: ProjectOrGroup) -> dict[SilenceState, int]:
-    """Return the numbers of active and pending silences; expired silences are not counted."""
+    """Return the numbers of active and pending silences, by state.
+
+    Expired silences are not counted.
+    """
     starts = work.session.scalars(
         select(SilenceRow.starts_at).where(
             build_owner_match_condition(SilenceRow, holder), SilenceRow.ends_at > work.now
@@ -331,7 +337,9 @@ def _select_silences(
     )
 
 
-def _is_in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnElement[bool]]:
+def _build_state_conditions(
+    state: SilenceState | None, now: datetime
+) -> Sequence[ColumnElement[bool]]:
     match state:
         case SilenceState.EXPIRED:
             return [SilenceRow.ends_at <= now]
@@ -343,10 +351,10 @@ def _is_in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEl
 
 
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
-    """Check that there are matchers, and that at least one requires its label.
+    """Check that at least one matcher does not match a missing label.
 
-    Otherwise, the silence would also mute alerts without these labels. Raise InvalidError if the
-    check fails.
+    Otherwise, the silence would also mute every alert that has none of the labels. Raise
+    InvalidError if the check fails, or if there are no matchers.
     """
     if not matchers:
         message = 'Enter at least one matcher, such as service="web".'
@@ -360,7 +368,7 @@ def _check_matchers(matchers: Sequence[Matcher]) -> None:
 
 
 def _compute_end(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
-    """Return the end time that `ends_at` or `duration` specifies, or None.
+    """Return the end time that `ends_at` or `duration` specifies, or None if both are absent.
 
     Raise InvalidError if both fields are given.
     """
@@ -409,7 +417,7 @@ def _build_not_found_error(holder: ProjectOrGroup, silence_id: int) -> NotFoundE
     return NotFoundError(f"Silence {silence_id} not found in this {word}.")
 
 
-def _store_and_record(
+def _store_silence(
     work: UnitOfWork, holder: ProjectOrGroup, row: SilenceRow, kind: EventKind
 ) -> Silence:
     """Store a silence, log an audit event, and return the silence."""
@@ -426,7 +434,7 @@ def _store_and_record(
 
 @read_action("alert_mutes.show")
 def show_mute(work: UnitOfWork, project: ProjectView, iid: int) -> AlertMute:
-    """Show the reason why an alert is muted."""
+    """Show why an alert is muted."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     mute = find_alert_mute(
         alert_id, moment=work.now, session=work.session, parser_settings=work.policy(ParserSettings)

@@ -1,7 +1,7 @@
 """Detects flapping and recurring alerts by comparing alerts with the same fingerprint.
 
-While an alert is flapping, repeated pages to a recipient are sent at intervals, and not each time
-that the alert opens. An alert may open shortly after the end of an acknowledged alert with the same
+While an alert is flapping, repeated pages to a recipient are sent at intervals instead of each time
+the alert opens. An alert may open shortly after the end of an acknowledged alert with the same
 fingerprint. The user who acknowledged the previous alert may still be working on the problem, so
 the new alert pages only if it stays open.
 """
@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.acknowledgements import find_last_acknowledgements
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.listing.status_notes import find_last_status_notes
+from domain.alerts.listing.status_history import find_last_status_changes
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.core.database.rows import insert_into, split_into_batches
+from domain.core.database.bulk_statements import build_session_insert, split_into_batches
 from domain.core.types.base import get_column_values
 from domain.paging.silences.types import FlapSettings
 from models import (
@@ -31,7 +31,7 @@ _MINUTE = timedelta(minutes=1)
 _MAX_PREVIOUS_ALERTS = 10
 _ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
-#: Stored value of the severity `critical`.
+#: Stored value of the `critical` severity.
 _CRITICAL_RANK = 0
 
 
@@ -41,7 +41,7 @@ DEFAULT_FLAP_SETTINGS = FlapSettings()
 def find_flap_settings(
     project_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, FlapSettings]:
-    """Return the flap detection settings of projects, by project id.
+    """Return the flap detection settings of projects, by project ID.
 
     Projects without stored settings have the default settings.
     """
@@ -54,7 +54,7 @@ def find_flap_settings(
 
 
 def get_flap_settings(project_id: int, *, session: Session) -> FlapSettings:
-    """Return the flap detection settings of a project."""
+    """Return the flap detection settings of a project, or the defaults if none are stored."""
     return find_flap_settings([project_id], session=session)[project_id]
 
 
@@ -62,7 +62,9 @@ def store_flap_settings(project_id: int, flap_settings: FlapSettings, *, session
     """Store the flap detection settings of a project."""
     values = flap_settings.model_dump()
     values["is_on"] = values.pop("enabled")
-    insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
+    insert = build_session_insert(FlapSetting, session=session).values(
+        project_id=project_id, **values
+    )
     session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
 
 
@@ -72,7 +74,7 @@ class AlertHold:
 
     alert_id: int
     until: datetime
-    #: Number and id of the acknowledged alert. None for a flapping alert.
+    #: Number and ID of the acknowledged alert. None for a flapping alert.
     continues_iid: int | None = None
     continues_id: int | None = None
     acknowledged_by: str = ""
@@ -84,9 +86,12 @@ class AlertHold:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertRecurrence:
-    """The recurrence of an alert soon after an unanswered alert with the same fingerprint ended."""
+    """The recurrence of an alert soon after the end of an unanswered alert.
 
-    #: Id of the alert that ended.
+    Both alerts have the same fingerprint.
+    """
+
+    #: ID of the alert that ended.
     previous_id: int
     #: Time between the end of the previous alert and the start of the new alert.
     time_since_end: timedelta
@@ -97,9 +102,9 @@ class AlertRecurrence:
 def find_alert_recurrences(
     alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertRecurrence]:
-    """Return the recurrences among new alerts, by alert id.
+    """Return the recurrences among new alerts, by alert ID.
 
-    `alerts` maps alert ids to project ids. If flap detection is off in a project, none of its
+    `alerts` maps alert IDs to project IDs. If flap detection is off in a project, none of its
     alerts counts as recurring.
     """
     found: dict[int, AlertRecurrence] = {}
@@ -109,7 +114,7 @@ def find_alert_recurrences(
         before = _find_previous_alerts(ids, each.within_minutes * _MINUTE, session=session)
         if not before:
             continue
-        notes = find_last_status_notes([row.id for row in before.values()], session=session)
+        notes = find_last_status_changes([row.id for row in before.values()], session=session)
         flapping = _find_flapping_holds(list(before), each, moment=moment, session=session)
         hold = each.hold_minutes * _MINUTE
         found |= {
@@ -127,9 +132,9 @@ def find_alert_recurrences(
 def find_alert_holds(
     alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
-    """Return the holds on alerts at a given time, by alert id.
+    """Return the holds on alerts at a given time, by alert ID.
 
-    `alerts` maps alert ids to project ids. If an alert continues an acknowledged alert, all of its
+    `alerts` maps alert IDs to project IDs. If an alert continues an acknowledged alert, all of its
     pages wait, even if it is flapping. The function runs one query for each thousand alerts with
     the same settings. It runs a few more queries for alerts that opened shortly after another alert
     ended.
@@ -139,20 +144,20 @@ def find_alert_holds(
         found |= (
             _find_flapping_holds(ids, each, moment=moment, session=session) if each.enabled else {}
         )
-        found |= _find_holds_of_continued(ids, each, moment=moment, session=session)
+        found |= _find_continuation_holds(ids, each, moment=moment, session=session)
     return found
 
 
-def find_holds_of_continuing_alerts(
+def find_holds_on_continuing_alerts(
     alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
-    """Return the holds on alerts that continue an acknowledged alert, by alert id.
+    """Return the holds on alerts that continue an acknowledged alert, by alert ID.
 
-    `alerts` maps alert ids to project ids.
+    `alerts` maps alert IDs to project IDs.
     """
     found: dict[int, AlertHold] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
-        found |= _find_holds_of_continued(ids, each, moment=moment, session=session)
+        found |= _find_continuation_holds(ids, each, moment=moment, session=session)
     return found
 
 
@@ -169,7 +174,7 @@ def _group_by_settings(
 def _find_flapping_holds(
     ids: Sequence[int], settings: FlapSettings, *, moment: datetime, session: Session
 ) -> dict[int, AlertHold]:
-    """Return holds on the alerts that opened too often, by alert id.
+    """Return holds on the alerts that opened too often, by alert ID.
 
     The first alert above the limit still pages.
     """
@@ -216,10 +221,10 @@ def _find_flapping_holds(
     }
 
 
-def _find_holds_of_continued(
+def _find_continuation_holds(
     ids: Sequence[int], settings: FlapSettings, *, moment: datetime, session: Session
 ) -> dict[int, AlertHold]:
-    """Return holds on the alerts that continue an acknowledged alert, by alert id."""
+    """Return holds on the alerts that continue an acknowledged alert, by alert ID."""
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
@@ -231,13 +236,14 @@ def _find_holds_of_continued(
         if not stories:
             break
         before = _find_previous_alerts(list(stories), window, session=session)
-        # If an alert ended after the next alert opened, a clock that was ahead recorded the end.
+        # An end well after the opening of the next alert was recorded by a clock that was ahead, so
+        # such rows are ignored.
         before = {
             alert_id: row
             for alert_id, row in before.items()
             if row.ended_at <= row.created_at + CLOCK_TOLERANCE
         }
-        notes = find_last_status_notes([row.id for row in before.values()], session=session)
+        notes = find_last_status_changes([row.id for row in before.values()], session=session)
         for alert_id, row in before.items():
             note, story = notes.get(row.id), stories[alert_id]
             if note is not None and note.text == _ACKNOWLEDGED:
@@ -258,7 +264,7 @@ def _find_holds_of_continued(
 def _find_severity_increases(
     holds_by_alert: Mapping[int, AlertHold], *, session: Session
 ) -> Collection[int]:
-    """Return the ids of critical alerts that continue a less severe alert.
+    """Return the IDs of critical alerts that continue a less severe alert.
 
     The user who acknowledged the less severe alert does not know the new severity.
     """
@@ -278,14 +284,17 @@ def _find_severity_increases(
 
 
 def _build_opened_since_condition(moment: datetime, at_time: datetime) -> ColumnElement[bool]:
-    """Return the condition for alerts that opened after a given time and not in the future."""
+    """Return an SQL condition that matches alerts opened after `moment` and by `at_time`.
+
+    Small differences between clocks are tolerated.
+    """
     return and_(Alert.created_at > moment, Alert.created_at <= at_time + CLOCK_TOLERANCE)
 
 
 def _find_opening_times(
     moment: datetime, ids: Sequence[int], *, at_time: datetime, session: Session
 ) -> Mapping[int, datetime]:
-    """Return the opening times of open alerts that opened after a given time, by alert id."""
+    """Return the opening times of open alerts that opened after a given time, by alert ID."""
     rows = (
         row
         for some in split_into_batches(ids)
@@ -304,7 +313,7 @@ def _find_opening_times(
 def _find_previous_alerts(
     ids: Sequence[int], window: timedelta, *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the previous alert of each alert, if it ended shortly before the new alert opened."""
+    """Return the previous alerts that ended shortly before the given alerts opened, by alert ID."""
     earlier, previous = aliased(Alert), aliased(Alert)
     previous_id = (
         select(func.max(earlier.id))

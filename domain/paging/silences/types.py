@@ -7,10 +7,10 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from domain.alerts.listing.filters import STATUSES
 from domain.alerts.matching.conditions import MATCHERS_SCHEMA, Matchers
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.matching.matcher_syntax import format_matchers
-from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
-from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable_characters
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.alerts.parsing.text_conversion import replace_unstorable_characters
 from domain.core.types.base import (
     Body,
     Duration,
@@ -20,7 +20,7 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
     make_fields_optional,
 )
 from domain.core.types.pagination import IncludeAncestorGroups, PagedQuery
@@ -57,7 +57,7 @@ class Silence(Resource):
 
     @property
     def matchers_text(self) -> str:
-        """The matchers in their canonical form."""
+        """The matchers as text in canonical form, separated by commas."""
         return format_matchers(self.matchers)
 
 
@@ -105,7 +105,7 @@ class NewSilence(Body):
     @model_validator(mode="before")
     @classmethod
     def _rename_alertmanager_fields(cls, given: Any) -> Any:
-        """Accept the names that Alertmanager uses for the times."""
+        """Accept Alertmanager's names for the start and end times."""
         if not isinstance(given, dict):
             return given
         named = {
@@ -117,7 +117,7 @@ class NewSilence(Body):
 
 
 class SilenceChange(Body):
-    """Changes to a silence; omitted fields are kept."""
+    """Changes to a silence. Omitted fields are kept."""
 
     comment: _Comment | None = None
     ends_at: RequestTime | None = Field(default=None, description="New end of the silence.")
@@ -149,12 +149,12 @@ class PreviewQuery(Query):
 
 
 class PreviewAlert(Resource):
-    """An alert that the matchers match."""
+    """An alert that matches the matchers of the previewed silence."""
 
     iid: int
     title: str
-    severity: Annotated[str, describe_choices(*(each.value for each in Severity))]
-    status: Annotated[str, describe_choices(*STATUSES)]
+    severity: Annotated[str, build_choices_schema(*(each.value for each in Severity))]
+    status: Annotated[str, build_choices_schema(*STATUSES)]
     started_at: Time
     project: str = Field(description="Full path of the project.")
     web_url: str
@@ -168,21 +168,23 @@ class SilencePreview(Resource):
     recent_alerts: int = Field(
         description="Number of matching alerts in the last seven days, including closed alerts."
     )
-    looked_at: int = Field(description="Number of alerts that were compared, newest first.")
-    is_complete: bool = Field(description="True if all alerts were compared.")
+    looked_at: int = Field(
+        description="Number of alerts that were compared with the matchers, newest first."
+    )
+    is_complete: bool = Field(description="True if all alerts were compared with the matchers.")
     alerts: list[PreviewAlert] = Field(description="Newest matching alerts, at most 20.")
 
 
 class MuteKind(StrEnum):
-    """Kind of mute, by the reason why pages are held."""
+    """The kind of a mute: the reason why pages are held back."""
 
     SILENCE = "silence"
     MAINTENANCE = "maintenance"
-    #: Only repeated pages to the same recipients wait.
+    #: Mute of a flapping alert, which holds only repeated pages to the same recipients.
     FLAPPING = "flapping"
-    #: The alert continues an acknowledged alert.
+    #: Mute of an alert that continues an acknowledged alert.
     REOPENED = "reopened"
-    #: The alert belongs to an acknowledged incident.
+    #: Mute of an alert that belongs to an acknowledged incident.
     INCIDENT = "incident"
 
 
@@ -197,7 +199,7 @@ class AlertMute(Resource):
         "owns it.",
     )
     id: int | None = Field(
-        default=None, description="Id of the silence or maintenance window. Null for other reasons."
+        default=None, description="ID of the silence or maintenance window. Null for other reasons."
     )
     name: str | None = None
     by: str | None = Field(
@@ -223,8 +225,10 @@ class FlapSettings(Resource):
         default=5,
         ge=1,
         le=100,
-        description="Number of times an alert can open within `within_minutes` before it is "
-        "flapping.",
+        description=(
+            "Number of times that an alert can open within `within_minutes` before it is "
+            "considered flapping."
+        ),
     )
     within_minutes: int = Field(
         default=30,
@@ -243,9 +247,11 @@ class FlapSettings(Resource):
         default=0,
         ge=0,
         le=60,
-        description="Number of minutes after the end of an acknowledged alert during which a new "
-        "alert continues that alert. The new alert pages only if it stays open for the same time. "
-        "0 to page immediately.",
+        description=(
+            "Window after the end of an acknowledged alert, in minutes. A new alert in this window "
+            "continues the previous alert, and sends pages only if it stays open for the same "
+            "time. 0 to send pages immediately."
+        ),
     )
     holds_critical: Annotated[
         bool,
@@ -256,4 +262,4 @@ class FlapSettings(Resource):
 
 @make_fields_optional
 class FlapSettingsChange(FlapSettings, Body):
-    """Changes to flap detection settings; omitted fields are kept."""
+    """Changes to the flap detection settings of a project. Omitted fields are kept."""

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from domain.releases.call_matches import CallMatch
 from domain.releases.changes import CallPattern, ReleaseChangeKind
+from domain.releases.checker.distinctive_names import find_names_in_text
 from domain.releases.checker.findings import (
     DetectedChange,
     UnreadableContentError,
     read_numbered_lines,
 )
-from domain.releases.checker.names import find_names_in_text
 from domain.releases.checker.requests import (
     API_PATH,
     Request,
@@ -21,7 +22,6 @@ from domain.releases.checker.requests import (
     find_path_matches,
     find_request_changes,
 )
-from domain.releases.matching import CallMatch
 
 #: Default rate limits by path: the maximum number of requests in a period.
 RATE_LIMITS = {
@@ -71,13 +71,13 @@ class RateCounter:
     """A counter of requests for each caller and operation."""
 
     def __init__(self) -> None:
-        """Initialize the counter without requests."""
+        """Initialize an empty counter."""
         self._seen: dict[tuple[str, str], deque[datetime]] = {}
 
     def count_request(
         self, request: Request, caller: str, moment: datetime | None
     ) -> Iterator[DetectedChange]:
-        """Count a request; yield the rate limit that the request exceeds."""
+        """Count a request, and yield the rate limits that the request exceeds."""
         path = find_api_path(request.url_parts.path)
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
@@ -187,7 +187,10 @@ def _parse_json_line(line: str, number: int) -> _LoggedRequest | None:
 
 
 def _normalize_members(given_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members by normalized name, including the members of nested request objects."""
+    """Return the members of a JSON log line by normalized name.
+
+    The members of nested request objects are included.
+    """
     found = {_normalize_name(name): value for name, value in given_values.items()}
     for name in _REQUEST_KEYS:
         if isinstance(found.get(name), dict):

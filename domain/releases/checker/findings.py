@@ -1,7 +1,7 @@
-"""Findings of the checker, and errors for texts that are unreadable or take too long.
+"""Findings of the checker, and errors for text that is unreadable or takes too long.
 
-A text may be malicious, so readers limit their time with `iterate_within_limit`. The limit applies
-to the processor time of the thread, so that a busy machine does not cause timeouts.
+Submitted text may be malicious, so readers limit their time with `iterate_within_limit`. The limit
+applies to the processor time of the thread, so that a busy machine does not cause timeouts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,10 +38,10 @@ class UnreadableContentError(InvalidError):
 
 
 class CheckTimeoutError(InvalidError):
-    """Error for content that takes longer to read than the time limit for one text."""
+    """Error for content that takes longer to read than the time limit."""
 
     def __init__(self) -> None:
-        """Set a message that describes the alternatives."""
+        """Set a message that suggests sending smaller parts or using the command line."""
         message = (
             "Checking the content takes too long. Send smaller parts, or use the command gatebell "
             "releases check."
@@ -50,7 +50,7 @@ class CheckTimeoutError(InvalidError):
 
 
 class DetectedChange(NamedTuple):
-    """A change that affects a line of a text."""
+    """A change that affects a line of the checked text."""
 
     change: Change
     #: Line number, starting at 1.
@@ -65,7 +65,7 @@ class DetectedChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """A usage that breaks in a release, found in a text."""
+    """A usage in the checked text that breaks in a release."""
 
     change: Change
     #: Line number, starting at 1.
@@ -98,7 +98,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckReport:
-    """The findings in a text."""
+    """The findings in a checked text, and the kind of text that was detected."""
 
     #: Display name of the detected kind of text.
     kind: str
@@ -111,9 +111,9 @@ class CheckReport:
 def build_check_report(
     kind: str, detected_changes: Iterator[DetectedChange], release: Release
 ) -> CheckReport:
-    """Return the findings for a release and earlier releases.
+    """Return a report of the usages that break in the given release or in an earlier release.
 
-    Each change is included once per line, and in a recording once per request.
+    Each change is included once per line or, in a HAR file, once per request.
     """
     kept: dict[tuple[str, int, int | None], Finding] = {}
     is_cut = False
@@ -130,7 +130,8 @@ def build_check_report(
             break
         kept[key] = Finding(*each)
     ordered = sorted(
-        kept.values(), key=lambda each: (each.line, each.request or 0, each.change.removal)
+        kept.values(),
+        key=lambda each: (each.line, each.request or 0, each.change.effective_release),
     )
     return CheckReport(kind=kind, findings=tuple(ordered), is_truncated=is_cut)
 
@@ -151,7 +152,7 @@ def limit_processor_time(seconds: float) -> Iterator[None]:
 def check_time_limit() -> None:
     """Check that the time limit is not exceeded.
 
-    Raise CheckTimeoutError if it is.
+    Raise CheckTimeoutError if the time limit is exceeded.
     """
     if thread_time() > _deadline_time.get():
         raise CheckTimeoutError
@@ -169,7 +170,7 @@ def iterate_within_limit(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def read_numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with their numbers, which start at 1, without copying the text."""
+    """Yield numbered lines, starting with line 1, without copying the text."""
     yield from iterate_within_limit(_split_lines(text))
 
 

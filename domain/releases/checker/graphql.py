@@ -22,10 +22,10 @@ def check_graphql(
 
     Raise UnreadableContentError if the document is not valid.
     """
-    from domain.releases.checker import graphql_reader  # noqa: PLC0415 - it imports graphql-core
+    from domain.releases.checker import graphql_documents  # noqa: PLC0415 - it imports graphql-core
 
     check_time_limit()
-    yield from graphql_reader.check_document(text, variables, line)
+    yield from graphql_documents.check_document(text, variables, line)
 
 
 #: Maximum number of queries in one request.
@@ -33,7 +33,10 @@ _MAX_QUERIES = 100
 
 
 def check_graphql_request(body: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a GraphQL request; invalid queries are skipped."""
+    """Yield the changes that affect a GraphQL request.
+
+    Invalid queries are skipped.
+    """
     given = parse_json_or_none(body)
     for each in (given if isinstance(given, list) else [given])[:_MAX_QUERIES]:
         if not isinstance(each, dict) or not isinstance(each.get("query"), str):

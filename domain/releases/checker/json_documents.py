@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from domain.releases.checker.access_logs import RateCounter
+from domain.releases.checker.distinctive_names import find_names_in_text
 from domain.releases.checker.findings import (
     DetectedChange,
     UnreadableContentError,
@@ -27,7 +28,6 @@ from domain.releases.checker.findings import (
     iterate_within_limit,
 )
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.names import find_names_in_text
 from domain.releases.checker.request_lists import is_command_line
 from domain.releases.checker.requests import HTTP_METHODS, Request, find_request_changes
 from domain.releases.checker.shell_commands import check_shell
@@ -60,7 +60,7 @@ class JsonValue(NamedTuple):
     line: int
 
     def get_member(self, name: str) -> "JsonValue | None":
-        """Return a member of an object, or None."""
+        """Return a member of an object, or None if the object has no such member."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
     @property
@@ -70,11 +70,11 @@ class JsonValue(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The value if it is a string, or an empty string."""
+        """The string, or an empty string if the value is not a string."""
         return self.value if isinstance(self.value, str) else ""
 
     def get_text_member(self, name: str) -> str:
-        """Return a member of an object if it is a string, or an empty string."""
+        """Return a member of an object if the member is a string, or an empty string otherwise."""
         found = self.get_member(name)
         return found.text if found else ""
 
@@ -83,7 +83,7 @@ class JsonValue(NamedTuple):
 NameFilter = Callable[[str], bool]
 
 
-class _JsonReader:
+class _JsonParser:
     """A parser that builds values from tokens."""
 
     def __init__(self, text: str, wanted: NameFilter) -> None:
@@ -164,7 +164,7 @@ class _JsonReader:
             raise self._build_error() from error
 
     def _read_separator(self, stack: list["_OpenContainer"]) -> None:
-        """Read a comma, or leave the closing bracket of the container to the next step."""
+        """Read a comma, but leave a closing bracket for the next step."""
         before, line = self._at, self._line
         sign = self._read_token()
         if sign == ",":
@@ -203,7 +203,10 @@ class _OpenContainer:
         self._is_begun = True
 
     def add_value(self, json_value: JsonValue) -> None:
-        """Add a value to the container."""
+        """Add a value to the list, or to the object under the last stored name.
+
+        Unneeded values are discarded.
+        """
         self._is_behind_comma = False
         self._is_begun = True
         if not (self.is_kept and self.is_value_kept):
@@ -214,17 +217,18 @@ class _OpenContainer:
             self.container.append(json_value)
 
     def expect_next_value(self) -> None:
-        """Expect another value after a comma."""
+        """Require another member or item after a comma."""
         self._is_behind_comma = True
         self.expects_name = self.is_object
 
 
-def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
-    """Parse JSON; the values of unwanted members are parsed, but omitted.
+def parse_json_with_line_numbers(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
+    """Parse JSON, and omit the values of members that are not needed.
 
-    Raise UnreadableContentError if the text is not valid JSON.
+    `wanted` returns whether the value of a member is needed, given its name. Raise
+    UnreadableContentError if the text is not valid JSON.
     """
-    return _JsonReader(text, wanted).parse_document()
+    return _JsonParser(text, wanted).parse_document()
 
 
 def check_json(text: str) -> Iterator[DetectedChange]:
@@ -232,7 +236,7 @@ def check_json(text: str) -> Iterator[DetectedChange]:
 
     Raise UnreadableContentError if the document is not valid JSON.
     """
-    document = read_json(text)
+    document = parse_json_with_line_numbers(text)
     yield from check_graphql_request(text)
     yield from _check_flat_body(document)
     for each in iterate_within_limit(_iterate_values(document)):
@@ -313,7 +317,10 @@ def _format_body(json_value: JsonValue | None) -> str:
 
 
 def _remove_line_numbers(json_value: JsonValue) -> Any:
-    """Return a value without line numbers; the depth limit of the reader limits the recursion."""
+    """Return a JSON value without line numbers.
+
+    The depth limit of the reader also limits the recursion.
+    """
     if isinstance(json_value.value, dict):
         return {name: _remove_line_numbers(each) for name, each in json_value.value.items()}
     return (
@@ -338,14 +345,16 @@ def check_har(text: str) -> Iterator[DetectedChange]:
 
     Raise UnreadableContentError if the text is not a HAR file.
     """
-    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get_member("log")
+    log = parse_json_with_line_numbers(
+        text, wanted=lambda name: name not in _SKIPPED_MEMBERS
+    ).get_member("log")
     entries = log.get_member("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
         raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
     own_hosts = {
         _get_host(_get_har_url(each))
         for each in iterate_within_limit(entries.items)
-        if _is_own_url(_get_har_url(each))
+        if _is_service_url(_get_har_url(each))
     }
     rates = RateCounter()
     for number, entry in enumerate(iterate_within_limit(entries.items), start=1):
@@ -365,7 +374,7 @@ def _get_har_url(entry: JsonValue) -> str:
     return request.get_text_member("url") if request else ""
 
 
-def _is_own_url(url: str) -> bool:
+def _is_service_url(url: str) -> bool:
     return any(each in url for each in _OWN_PATHS)
 
 

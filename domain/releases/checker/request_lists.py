@@ -74,7 +74,7 @@ class _RequestBlock:
             self._add_body_text(plain)
 
     def add_request_line(self, line: str) -> None:
-        """Add a line below the request."""
+        """Add a line that follows the URL, such as a header or a line of the body."""
         if not line.strip():
             self._is_body = bool(self._headers) or self._is_body
         elif line.startswith("#"):

@@ -13,6 +13,7 @@ from functools import cache, singledispatch
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from domain.releases.call_matches import CallMatch
 from domain.releases.changes import CallPattern, Change, ReleaseChangeKind
 from domain.releases.checker.findings import DetectedChange
 from domain.releases.conditions import (
@@ -21,11 +22,10 @@ from domain.releases.conditions import (
     NumberAboveOne,
     ParameterGiven,
     ParameterMissing,
-    TextLonger,
-    TextShorter,
+    TextTooLong,
+    TextTooShort,
     list_nested_names,
 )
-from domain.releases.matching import CallMatch
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 
 API_PATH = "/api/v4"
@@ -43,14 +43,14 @@ _MAX_SEGMENTS = 40
 
 @dataclass
 class _PathNode:
-    """A segment of paths in the schedule, with the segments that can follow it."""
+    """A path segment in the schedule, with the segments that can follow it."""
 
     named: dict[str, "_PathNode"] = field(default_factory=dict)
     variable: "_PathNode | None" = None
     concerns: list[CallMatch] = field(default_factory=list)
 
     def iterate_matching_nodes(self, segment: str) -> Iterator["_PathNode"]:
-        """Yield the nodes that match a segment."""
+        """Yield the child nodes that match a path segment."""
         if segment in self.named:
             yield self.named[segment]
         if self.variable is not None and segment:
@@ -163,7 +163,7 @@ _MAX_PARAMETERS = 1_000
 
 @dataclass
 class KnownParameters:
-    """The known parameters of a request."""
+    """The parameters that a request is known to have, with their values."""
 
     #: Values by name. None for a value that is known only at run time.
     values: dict[str, str | None] = field(default_factory=dict)
@@ -181,7 +181,10 @@ class KnownParameters:
             self.add_parameter(name, value)
 
     def add_parameter(self, name: str, value: str | None) -> None:
-        """Add a parameter; `name[]` stands for an item of the list `name`."""
+        """Add a parameter to the known parameters.
+
+        `name[]` stands for an item of the `name` list.
+        """
         if len(self.values) < _MAX_PARAMETERS:
             is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
             self.values[name.removesuffix("[]")] = value if is_known else None
@@ -198,10 +201,10 @@ class KnownParameters:
 @singledispatch
 def is_condition_met(condition: Condition, known: KnownParameters) -> bool:
     """Return whether a condition is definitely met."""
-    return not known.is_open and condition(_get_known_texts(known))
+    return not known.is_open and condition(_get_known_values(known))
 
 
-def _get_known_texts(parameters: KnownParameters) -> dict[str, str]:
+def _get_known_values(parameters: KnownParameters) -> dict[str, str]:
     return {name: value for name, value in parameters.values.items() if value is not None}
 
 
@@ -214,7 +217,7 @@ def _is_given(condition: ParameterGiven, known: KnownParameters) -> bool:
 def _is_missing(condition: ParameterMissing, known: KnownParameters) -> bool:
     if known.is_open or known.values.get(condition.name, "") is None:
         return False
-    return condition(_get_known_texts(known))
+    return condition(_get_known_values(known))
 
 
 @is_condition_met.register
@@ -222,13 +225,13 @@ def _is_number_above_one(condition: NumberAboveOne, known: KnownParameters) -> b
     """Return whether a number is above 1, or is known only at run time."""
     if condition.name not in known.values:
         return False
-    return known.values[condition.name] is None or condition(_get_known_texts(known))
+    return known.values[condition.name] is None or condition(_get_known_values(known))
 
 
-@is_condition_met.register(TextLonger)
-@is_condition_met.register(TextShorter)
+@is_condition_met.register(TextTooLong)
+@is_condition_met.register(TextTooShort)
 def _is_length_met(condition: Condition, known: KnownParameters) -> bool:
-    return condition(_get_known_texts(known))
+    return condition(_get_known_values(known))
 
 
 @is_condition_met.register
@@ -244,11 +247,11 @@ def _is_sort_mismatch(condition: FilterSortMismatch, known: KnownParameters) -> 
 class HostRelation(Enum):
     """The relation between the host of a URL and this service."""
 
-    #: The host is missing, is a variable, or has a name that identifies this service.
+    #: Host that is missing, is a variable, or has a name that identifies this service.
     OWN = auto()
-    #: The host may run any service.
+    #: Host that may run any service.
     UNKNOWN = auto()
-    #: The host runs another service with similar paths.
+    #: Host that runs another service with similar paths.
     OTHER = auto()
 
 
@@ -311,7 +314,7 @@ class Request:
 
 
 def find_request_changes(request: Request) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a request."""
+    """Yield the scheduled changes that affect a request."""
     parts = request.url_parts
     path = parts.path
     if classify_host(parts) is HostRelation.OTHER:
@@ -363,7 +366,7 @@ def add_body_parameters(parameters: KnownParameters, body: str) -> None:
 
 
 def parse_json_or_none(text: str) -> Any:
-    """Parse JSON; return None if the text is not valid JSON."""
+    """Parse JSON, and return None if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -406,13 +409,13 @@ def _find_condition_reason(
     if condition is None:
         return None
     if is_condition_met(condition, parameters):
-        return MatchReason(f"{where}: {_select_given_names(condition, parameters)}")
+        return MatchReason(f"{where}: {_limit_to_given_parameters(condition, parameters)}")
     # The operation is removed, but it is unknown whether its parameters were sent.
     is_gone = call_match.change.kind is ReleaseChangeKind.OPERATION_GONE
     return MatchReason(where, is_certain=False) if is_gone and parameters.is_open else None
 
 
-def _select_given_names(condition: Condition, parameters: KnownParameters) -> Condition:
+def _limit_to_given_parameters(condition: Condition, parameters: KnownParameters) -> Condition:
     """Return a condition that names only parameters of the request."""
     if not isinstance(condition, ParameterGiven):
         return condition

@@ -10,9 +10,9 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
+from domain.releases.checker.distinctive_names import find_names_in_text
 from domain.releases.checker.findings import DetectedChange, iterate_within_limit
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.names import find_names_in_text
 from domain.releases.checker.requests import (
     HTTP_METHODS,
     Request,
@@ -28,35 +28,38 @@ _MAX_URLS = 20
 _SHORT_OPTION_LENGTH = len("-X")
 
 
-class Word(NamedTuple):
-    """A word of a command without its quotes, and its line number."""
+class ShellWord(NamedTuple):
+    """A word of a command, with its quotes removed, and its line number."""
 
     text: str
     line: int
 
 
-class _OptionMeaning(Enum):
-    """The meaning of an option for the request."""
+class _OptionEffect(Enum):
+    """The effect of a command-line option on the request."""
 
     METHOD = auto()
     DATA = auto()
     HEADER = auto()
     URL = auto()
-    #: The value is irrelevant for the request.
+    #: Option whose value is irrelevant for the request.
     NOTHING = auto()
-    #: An option without a value that moves the data to the query.
+    #: Option without a value that moves the data to the query.
     QUERY = auto()
-    #: An option without a value that sets the method to HEAD.
+    #: Option without a value that sets the method to HEAD.
     HEAD = auto()
 
 
-OptionMeanings = Mapping[str, _OptionMeaning]
+OptionMeanings = Mapping[str, _OptionEffect]
 
 
 def _build_options(**names: str) -> OptionMeanings:
-    """Return the meanings of options; the options are given in strings, separated by spaces."""
+    """Return the effect of each option on the request.
+
+    Each argument lists the options with the same effect, separated by spaces.
+    """
     return {
-        name: _OptionMeaning[means] for means, listed in names.items() for name in listed.split()
+        name: _OptionEffect[means] for means, listed in names.items() for name in listed.split()
     }
 
 
@@ -92,31 +95,31 @@ _GLAB_OPTIONS = _build_options(
 
 
 class _RequestArguments:
-    """The parts of requests that the arguments of a command specify."""
+    """The URLs, method, headers and data that the arguments of a command specify."""
 
     def __init__(self) -> None:
         self.method = ""
-        self.urls: list[Word] = []
+        self.urls: list[ShellWord] = []
         self.data: list[str] = []
         self.headers: set[str] = set()
         self.is_query = False
 
-    def set_option_value(self, option_meaning: _OptionMeaning, word: Word) -> None:
-        """Store the value of an option."""
-        if option_meaning is _OptionMeaning.METHOD:
+    def set_option_value(self, option_meaning: _OptionEffect, word: ShellWord) -> None:
+        """Set the part of the request that an option specifies."""
+        if option_meaning is _OptionEffect.METHOD:
             self.method = word.text
-        elif option_meaning is _OptionMeaning.DATA:
+        elif option_meaning is _OptionEffect.DATA:
             self.data.append(word.text)
-        elif option_meaning is _OptionMeaning.HEADER:
+        elif option_meaning is _OptionEffect.HEADER:
             self.headers.add(word.text.partition(":")[0].strip().lower())
-        elif option_meaning is _OptionMeaning.URL:
+        elif option_meaning is _OptionEffect.URL:
             self.urls.append(word)
 
-    def set_flag(self, option_meaning: _OptionMeaning) -> None:
-        """Store an option without a value."""
-        if option_meaning is _OptionMeaning.QUERY:
+    def set_flag(self, option_meaning: _OptionEffect) -> None:
+        """Apply an option without a value, such as the option for a HEAD request."""
+        if option_meaning is _OptionEffect.QUERY:
             self.is_query = True
-        elif option_meaning is _OptionMeaning.HEAD:
+        elif option_meaning is _OptionEffect.HEAD:
             self.method = "HEAD"
 
     def build_requests(self) -> Iterator[Request]:
@@ -145,10 +148,12 @@ def _append_query(url: str, query: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
-_FLAG_MEANINGS = frozenset({_OptionMeaning.QUERY, _OptionMeaning.HEAD})
+_FLAG_MEANINGS = frozenset({_OptionEffect.QUERY, _OptionEffect.HEAD})
 
 
-def _read_arguments(words: Sequence[Word], options: OptionMeanings) -> _RequestArguments:
+def _parse_request_arguments(
+    words: Sequence[ShellWord], options: OptionMeanings
+) -> _RequestArguments:
     """Return the request arguments in the words that follow the name of a command."""
     given = _RequestArguments()
     rest = iter(words)
@@ -161,21 +166,21 @@ def _read_arguments(words: Sequence[Word], options: OptionMeanings) -> _RequestA
         if means in _FLAG_MEANINGS:
             given.set_flag(means)
         elif means is not None:
-            given.set_option_value(means, attached or next(rest, Word("", word.line)))
+            given.set_option_value(means, attached or next(rest, ShellWord("", word.line)))
     return given
 
 
-def _split_option(word: Word, options: OptionMeanings) -> tuple[str, Word | None]:
+def _split_option(word: ShellWord, options: OptionMeanings) -> tuple[str, ShellWord | None]:
     """Return the name of an option, and the value if it is in the same word."""
     text = word.text
     if text.startswith("--"):
         name, equals, value = text.partition("=")
-        return name, Word(value, word.line) if equals else None
+        return name, ShellWord(value, word.line) if equals else None
     if len(text) > _SHORT_OPTION_LENGTH and options.get(text[:_SHORT_OPTION_LENGTH]) not in {
         None,
         *_FLAG_MEANINGS,
     }:
-        return text[:_SHORT_OPTION_LENGTH], Word(
+        return text[:_SHORT_OPTION_LENGTH], ShellWord(
             text[_SHORT_OPTION_LENGTH:].removeprefix("="), word.line
         )
     # The word combines several options, such as -sSX. The last option may take a value, and an
@@ -185,48 +190,51 @@ def _split_option(word: Word, options: OptionMeanings) -> tuple[str, Word | None
     return (known[-1] if known else text), None
 
 
-def _read_curl(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read_arguments(words, _CURL_OPTIONS).build_requests()
+def _parse_curl_command(words: Sequence[ShellWord]) -> Iterator[Request]:
+    yield from _parse_request_arguments(words, _CURL_OPTIONS).build_requests()
 
 
-def _read_wget(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read_arguments(words, _WGET_OPTIONS).build_requests()
+def _parse_wget_command(words: Sequence[ShellWord]) -> Iterator[Request]:
+    yield from _parse_request_arguments(words, _WGET_OPTIONS).build_requests()
 
 
-def _read_glab(words: Sequence[Word]) -> Iterator[Request]:
-    """Yield the request that `glab api <path>` sends; the path is relative to /api/v4."""
+def _parse_glab_command(words: Sequence[ShellWord]) -> Iterator[Request]:
+    """Yield the request that `glab api <path>` sends.
+
+    The path is relative to /api/v4.
+    """
     if not words or words[0].text != "api":
         return
-    given = _read_arguments(words[1:], _GLAB_OPTIONS)
+    given = _parse_request_arguments(words[1:], _GLAB_OPTIONS)
     given.urls = [_expand_glab_path(url) for url in given.urls[:1]]
     yield from given.build_requests()
 
 
-def _expand_glab_path(url: Word) -> Word:
+def _expand_glab_path(url: ShellWord) -> ShellWord:
     path = "/api/graphql" if url.text == "graphql" else f"/api/v4/{url.text.lstrip('/')}"
-    return Word(path, url.line)
+    return ShellWord(path, url.line)
 
 
 _PAIR_PATTERN = re.compile(r"([\w\[\]-]+)(==|:=|=|:)(.*)", re.DOTALL)
 
 
-def _read_httpie(words: Sequence[Word]) -> Iterator[Request]:
+def _parse_httpie_command(words: Sequence[ShellWord]) -> Iterator[Request]:
     """Yield the request that `http POST <URL> name=value query==value Header:value` sends."""
     given = _RequestArguments()
     for word in words:
         if word.text in HTTP_METHODS:
             given.method = word.text
         elif not word.text.startswith("-"):
-            _read_httpie_word(word, given)
+            _parse_httpie_word(word, given)
     yield from given.build_requests()
 
 
-def _read_httpie_word(word: Word, request_arguments: _RequestArguments) -> None:
+def _parse_httpie_word(word: ShellWord, request_arguments: _RequestArguments) -> None:
     pair = _PAIR_PATTERN.fullmatch(word.text)
     if not request_arguments.urls:
         request_arguments.urls.append(word)
     elif pair and pair[2] == "==":
-        request_arguments.urls[0] = Word(
+        request_arguments.urls[0] = ShellWord(
             _append_query(request_arguments.urls[0].text, f"{pair[1]}={pair[3]}"),
             request_arguments.urls[0].line,
         )
@@ -237,12 +245,12 @@ def _read_httpie_word(word: Word, request_arguments: _RequestArguments) -> None:
 
 
 #: Functions that read the words after the name of a program, by program.
-COMMAND_READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
-    "curl": _read_curl,
-    "wget": _read_wget,
-    "http": _read_httpie,
-    "https": _read_httpie,
-    "glab": _read_glab,
+COMMAND_READERS: Mapping[str, Callable[[Sequence[ShellWord]], Iterator[Request]]] = {
+    "curl": _parse_curl_command,
+    "wget": _parse_wget_command,
+    "http": _parse_httpie_command,
+    "https": _parse_httpie_command,
+    "glab": _parse_glab_command,
 }
 
 
@@ -259,7 +267,7 @@ def is_registration_option(text: str) -> bool:
     return text == _REGISTRATION_OPTION or text.startswith(f"{_REGISTRATION_OPTION}=")
 
 
-def find_runner_registration(words: Sequence[Word]) -> Iterator[DetectedChange]:
+def find_runner_registration(words: Sequence[ShellWord]) -> Iterator[DetectedChange]:
     """Yield the change that affects a command that registers a runner."""
     registers = any(
         before.text
@@ -299,7 +307,7 @@ _ASSIGNMENT_PATTERN = re.compile(r"[A-Za-z_]\w*=")
 class ShellCommand(NamedTuple):
     """A command as a list of words."""
 
-    words: Sequence[Word]
+    words: Sequence[ShellWord]
     #: True if the command reads the output of the previous command.
     is_behind_pipe: bool
 
@@ -341,22 +349,22 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
 
 
 class _CommandBuilder:
-    """A command that is being read."""
+    """A builder that collects the words of a command while the text is read."""
 
     def __init__(self) -> None:
-        self.words: list[Word] = []
+        self.words: list[ShellWord] = []
         self._parts: list[str] = []
         self._line = 1
 
     def add_part(self, part: str, line: int) -> None:
-        """Add a part of a word."""
+        """Append a part to the current word."""
         self._line = self._line if self._parts else line
         self._parts.append(part)
 
     def finish_word(self) -> None:
-        """End the current word, if there is one."""
+        """End the current word, if a word has been started."""
         if self._parts:
-            self.words.append(Word("".join(self._parts), self._line))
+            self.words.append(ShellWord("".join(self._parts), self._line))
             self._parts = []
 
 
@@ -399,20 +407,24 @@ def _check_sent_requests(requests: Sequence[Request]) -> Iterator[DetectedChange
                 yield found._replace(line=request.line)
 
 
-def _check_nested_commands(words: Sequence[Word]) -> Iterator[DetectedChange]:
+def _check_nested_commands(words: Sequence[ShellWord]) -> Iterator[DetectedChange]:
     for word in words:
         for name in ("curl ", "glab api "):
             at = word.text.find(name)
             if at >= 0:
                 inner = word.text[at:].rstrip(")`")
                 line = word.line + word.text.count("\n", 0, at)
-                yield from _check_commands(_iterate_filter_commands(split_commands(inner, line)))
+                yield from _check_commands(
+                    _iterate_request_and_filter_commands(split_commands(inner, line))
+                )
 
 
-def _iterate_filter_commands(shell_commands: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
-    """Yield the commands that send requests or read responses.
+def _iterate_request_and_filter_commands(
+    shell_commands: Iterator[ShellCommand],
+) -> Iterator[ShellCommand]:
+    """Yield the commands that send requests or filter responses.
 
-    Other commands cannot be recognized reliably inside a word.
+    Other commands in a quoted string cannot be recognized reliably.
     """
     return (
         each
@@ -429,7 +441,7 @@ _MAX_FILTER_LENGTH = 64 * 1024
 
 
 def find_fields_read_by_filter(
-    words: Sequence[Word], requests: Sequence[Request]
+    words: Sequence[ShellWord], requests: Sequence[Request]
 ) -> Iterator[DetectedChange]:
     """Yield the changes that affect the response fields read by a filter."""
     changing = {

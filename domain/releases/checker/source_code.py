@@ -12,30 +12,22 @@ In every language, the checker searches for:
 import re
 from collections.abc import Iterator, Sequence
 
+from domain.releases.call_matches import CallMatch
 from domain.releases.changes import Change
-from domain.releases.checker.bindings import (
-    ArgumentReader,
-    ProgramCall,
-    SourceProgram,
-    VariableBindings,
-    is_path_segment,
-    join_segments,
-    read_literal,
-)
 from domain.releases.checker.client_libraries import find_client_request
-from domain.releases.checker.findings import (
-    DetectedChange,
-    UnreadableContentError,
-    iterate_within_limit,
-)
-from domain.releases.checker.graphql import check_graphql
-from domain.releases.checker.names import (
+from domain.releases.checker.distinctive_names import (
     DISTINCTIVE_NAMES,
     find_changes_by_name,
     find_names_in_text,
     is_service_client,
     to_snake_case,
 )
+from domain.releases.checker.findings import (
+    DetectedChange,
+    UnreadableContentError,
+    iterate_within_limit,
+)
+from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.requests import (
     API_PATH,
     HTTP_METHODS,
@@ -50,12 +42,20 @@ from domain.releases.checker.requests import (
     split_path,
 )
 from domain.releases.checker.shell_commands import (
-    Word,
+    ShellWord,
     find_runner_registration,
     is_registration_option,
 )
-from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Token, split_tokens
-from domain.releases.matching import CallMatch
+from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Token, tokenize_source
+from domain.releases.checker.variable_bindings import (
+    ArgumentReader,
+    ProgramCall,
+    SourceProgram,
+    VariableBindings,
+    is_path_segment,
+    join_segments,
+    read_literal,
+)
 from domain.releases.schedule import CHANGES_BY_ID
 
 #: Pattern for a placeholder in JavaScript, Python, Ruby, shell and printf templates.
@@ -130,10 +130,10 @@ def check_brackets_closed(tokens: Sequence[Token]) -> None:
     strings is assumed to be complete. Raise UnreadableContentError if a bracket or quote is not
     closed.
     """
-    if any(_may_contain_quotes(each) for each in tokens):
+    if any(_may_contain_quotes(each) for each in iterate_within_limit(tokens)):
         return
     opened: list[Token] = []
-    for token in tokens:
+    for token in iterate_within_limit(tokens):
         if token.is_open:
             raise _build_error("a quote is not closed", token)
         if token.kind == SIGN:
@@ -204,8 +204,11 @@ _KEY_SIGNS = frozenset({":", "=", "=>"})
 
 
 def check_source(text: str, comments: CommentSyntax) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a whole or partial program; unreadable parts are skipped."""
-    yield from _check_tokens(list(split_tokens(text, comments)), text)
+    """Yield the changes that affect a whole or partial program.
+
+    Unreadable parts are skipped.
+    """
+    yield from _check_tokens(list(tokenize_source(text, comments)), text)
 
 
 def check_python(text: str) -> Iterator[DetectedChange]:
@@ -215,7 +218,7 @@ def check_python(text: str) -> Iterator[DetectedChange]:
     in a regular expression for brackets or quotes. Raise UnreadableContentError if the program is
     not complete.
     """
-    found = list(split_tokens(text, CommentSyntax.HASH))
+    found = list(tokenize_source(text, CommentSyntax.HASH))
     check_brackets_closed(found)
     yield from _check_tokens(found, text)
 
@@ -238,12 +241,12 @@ def check_terraform(text: str) -> Iterator[DetectedChange]:
 
 
 def _check_tokens(lexed: Sequence[Token], text: str) -> Iterator[DetectedChange]:
-    yield from _SourceReader(
+    yield from _SourceChecker(
         SourceProgram(lexed), is_client=is_service_client(text)
     ).iterate_changes()
 
 
-class _SourceReader:
+class _SourceChecker:
     """A reader that processes a program from the first token to the last."""
 
     def __init__(self, program: SourceProgram, *, is_client: bool) -> None:
@@ -274,7 +277,7 @@ class _SourceReader:
             yield from self._bindings.record_loop_variable(position)
         elif token.text in _DECLARATION_KEYWORDS:
             self._bindings.discard_redeclared_value(position)
-        if self._bindings.has_fields:
+        if self._bindings.has_response_variables:
             yield from self._bindings.find_accessed_fields(position)
 
     def _check_distinctive_name(self, token: Token) -> Iterator[DetectedChange]:
@@ -324,14 +327,18 @@ class _SourceReader:
     def _check_string_content(
         self, position: int, token: Token, program_text: str
     ) -> Iterator[DetectedChange]:
-        """Yield the API changes that concern a string at any position in the source code."""
+        """Yield the changes that affect the content of a string, wherever it is in the program.
+
+        The content can be a name, a command-line option, a GraphQL document or the URL of a legacy
+        page.
+        """
         text, line = token.text, token.line
         yield from find_names_in_text(text, line, is_client=self._is_client)
         if is_legacy_page_url(program_text) and not self._is_response_value(position):
             reason = "A URL of a project page without /-/"
             yield DetectedChange(CHANGES_BY_ID["legacy-page-urls"], line, reason, is_certain=False)
         if is_registration_option(text):
-            yield from find_runner_registration([Word(text, line)])
+            yield from find_runner_registration([ShellWord(text, line)])
         if _GRAPHQL_DOCUMENT_PATTERN.match(text):
             yield from _check_graphql_text(text, line)
 
@@ -343,13 +350,13 @@ class _SourceReader:
             return program_text
         inner = calls[0]
         if not _is_send_call(inner):
-            return None if self._is_appended_to_address(position, calls) else program_text
+            return None if self._is_appended_to_url(position, calls) else program_text
         joined = join_segments(self._program, inner) if is_path_segment(program_text) else None
         if joined is None or not joined.first < position <= joined.last:
             return joined.path if joined else program_text
         return None
 
-    def _is_appended_to_address(self, position: int, calls: Sequence[ProgramCall]) -> bool:
+    def _is_appended_to_url(self, position: int, calls: Sequence[ProgramCall]) -> bool:
         """Return whether a string is only appended to the URL of an enclosing request."""
         inner, *outer = calls
         is_first = position == inner.opening + 1
@@ -403,7 +410,11 @@ class _SourceReader:
     def _find_sending_call(
         self, calls: Sequence[ProgramCall]
     ) -> tuple[str | None, ProgramCall | None, KnownParameters]:
-        """Return the HTTP method, the call and its parameters if a call sends a request."""
+        """Return the first call that sends a request, with its HTTP method and its parameters.
+
+        The method is None if it is unknown. If no call sends a request, the method and the call are
+        None.
+        """
         for call in calls:
             known = KnownParameters()
             if not _is_send_call(call):

@@ -1,7 +1,7 @@
-"""Splits a program into names, strings, numbers and signs, in one pass for any input.
+"""Splits a program into tokens: names, strings, numbers and symbols.
 
-The lexer handles only the syntax of comments and strings in each language. ADR 43 explains why
-Python programs are not read with `ast` or `tokenize`.
+The lexer reads any input in a single pass, and handles only the syntax of comments and strings in
+each language. ADR 43 explains why Python programs are not read with `ast` or `tokenize`.
 """
 
 import re
@@ -15,7 +15,7 @@ NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 
 
 class CommentSyntax(Enum):
-    """The syntax of comments in a language."""
+    """The characters that start comments in a language: `#`, `//`, or both."""
 
     HASH = "hash"
     SLASHES = "slashes"
@@ -23,10 +23,10 @@ class CommentSyntax(Enum):
 
 
 class Token(NamedTuple):
-    """A name, string, number or sign, and its line number."""
+    """A name, string, number or symbol, and its line number."""
 
     kind: str
-    #: Content. For a string, it is the part between the quotes.
+    #: Content. The content of a string excludes its quotes.
     text: str
     line: int
     #: True if a string may contain placeholders in braces.
@@ -71,8 +71,8 @@ _TEXT_GROUPS = {"long": 6, "other_long": 6, "double": 2, "single": 2, "back": 2}
 _TEMPLATE_GROUPS = frozenset({"back", "long", "other_long"})
 
 
-def split_tokens(text: str, comments: CommentSyntax) -> Iterator[Token]:
-    """Yield the tokens of a program."""
+def tokenize_source(text: str, comments: CommentSyntax) -> Iterator[Token]:
+    """Yield the names, strings, numbers and symbols in a program, without comments and spaces."""
     line, at = 1, 0
     for found in iterate_within_limit(_LEXER_PATTERNS[comments].finditer(text)):
         kind = found.lastgroup

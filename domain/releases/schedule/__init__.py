@@ -1,7 +1,8 @@
 """The release schedule: all changes to interfaces that the specification announces.
 
-Changes are ordered by release, then as in the specification. No entry contains the releases in
-which the change was announced and support ended, since the specification does not contain them.
+Changes are ordered by release, then as in the specification. Entries do not contain the releases in
+which a change was announced or support ended, because the specification does not contain these
+releases.
 """
 
 from collections.abc import Mapping, Sequence

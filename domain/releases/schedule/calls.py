@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from domain.releases.changes import CallPattern, ChangePattern, NameKind, NamePattern
+from domain.releases.changes import ApiNameKind, CallPattern, ChangePattern, NamePattern
 
 API_PATH = "/api/v4"
 GROUP_PATH = f"{API_PATH}/groups/:id"
@@ -39,9 +39,9 @@ def build_project_attribute_calls(name: str) -> tuple[CallPattern, ...]:
 
 
 def build_setting_patterns(*names: str) -> tuple[ChangePattern, ...]:
-    """Return the calls that show or set settings of the instance, and the names of the settings."""
+    """Return patterns for the names of settings and for the calls that show or set the settings."""
     return (
         build_get_call(path=SETTINGS_PATH, fields=names),
         build_put_call(path=SETTINGS_PATH, fields=names, attributes=names),
-        NamePattern(where=NameKind.SETTING, names=names),
+        NamePattern(where=ApiNameKind.SETTING, names=names),
     )

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from domain.releases.changes import (
+    ApiNameKind,
     CallPattern,
     Change,
     Interface,
-    NameKind,
     NamePattern,
     ReleaseChangeKind,
 )
@@ -15,8 +15,8 @@ from domain.releases.conditions import (
     FilterSortMismatch,
     ParameterGiven,
     ParameterMissing,
-    TextLonger,
-    TextShorter,
+    TextTooLong,
+    TextTooShort,
 )
 from domain.releases.schedule.calls import (
     API_PATH,
@@ -80,7 +80,7 @@ RELEASE_16: Sequence[Change] = (
         title="Field external of ReleaseAssetLink removed",
         matches=(
             NamePattern(
-                where=NameKind.GRAPHQL_FIELD,
+                where=ApiNameKind.GRAPHQL_FIELD,
                 names=("external",),
                 types=("ReleaseAssetLink", "ReleaseLink"),
             ),
@@ -123,7 +123,9 @@ RELEASE_16: Sequence[Change] = (
         title="Runner status no longer returns paused or active",
         matches=(
             NamePattern(
-                where=NameKind.GRAPHQL_VALUE, names=("PAUSED", "ACTIVE"), types=("CiRunnerStatus",)
+                where=ApiNameKind.GRAPHQL_VALUE,
+                names=("PAUSED", "ACTIVE"),
+                types=("CiRunnerStatus",),
             ),
         ),
         after="The field status of a runner is never PAUSED or ACTIVE.",
@@ -165,7 +167,7 @@ RELEASE_16: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="Environment searches under 3 characters rejected",
         matches=(
-            build_get_call(path=f"{PROJECT_PATH}/environments", when=TextShorter(3, "search")),
+            build_get_call(path=f"{PROJECT_PATH}/environments", when=TextTooShort(3, "search")),
         ),
         after="Environment searches need at least 3 characters.",
         replacement="Search for at least 3 characters, or list all environments.",
@@ -178,7 +180,7 @@ RELEASE_16: Sequence[Change] = (
         matches=(
             build_post_call(
                 path=f"{PROJECT_PATH}/statuses/:sha",
-                when=TextLonger(255, "stage", "ref", "description", "target_url"),
+                when=TextTooLong(255, "stage", "ref", "description", "target_url"),
             ),
         ),
         after="stage, ref, description and target_url can have at most 255 characters.",

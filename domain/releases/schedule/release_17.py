@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from domain.releases.changes import (
+    ApiNameKind,
     CallPattern,
     Change,
     Interface,
-    NameKind,
     NamePattern,
     ReleaseChangeKind,
 )
@@ -117,7 +117,8 @@ RELEASE_17: Sequence[Change] = (
         title="ID token variables CI_JOB_JWT, CI_JOB_JWT_V1 and CI_JOB_JWT_V2 removed",
         matches=(
             NamePattern(
-                where=NameKind.CI_VARIABLE, names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2")
+                where=ApiNameKind.CI_VARIABLE,
+                names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2"),
             ),
         ),
         after="Jobs no longer have these variables.",
@@ -131,7 +132,7 @@ RELEASE_17: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="GraphQL access only through documented token types",
         matches=(
-            NamePattern(where=NameKind.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),
+            NamePattern(where=ApiNameKind.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),
         ),
         after="Requests with a token of another type are rejected.",
         replacement="Use a documented token type, such as a personal access token.",
@@ -160,7 +161,7 @@ RELEASE_17: Sequence[Change] = (
         title="Default sort of CiRunner.projects changes from id_asc to id_desc",
         matches=(
             NamePattern(
-                where=NameKind.GRAPHQL_FIELD,
+                where=ApiNameKind.GRAPHQL_FIELD,
                 names=("projects",),
                 types=("CiRunner",),
                 unless=("sort",),
@@ -187,7 +188,7 @@ RELEASE_17: Sequence[Change] = (
         interface=Interface.AUDIT,
         kind=ReleaseChangeKind.DEFAULT_CHANGED,
         title="Downloads of public projects have a separate audit event",
-        matches=(NamePattern(where=NameKind.EVENT, names=("repository_download_operation",)),),
+        matches=(NamePattern(where=ApiNameKind.EVENT, names=("repository_download_operation",)),),
         after=(
             "repository_download_operation covers only private and internal projects. Downloads "
             "of public projects are public_repository_download_operation, which is only streamed."
@@ -206,7 +207,7 @@ RELEASE_17_5: Sequence[Change] = (
         interface=Interface.TLS,
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="TLS 1.2 and keys with 112 bits of security required",
-        matches=(NamePattern(where=NameKind.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
+        matches=(NamePattern(where=ApiNameKind.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
         after=(
             "Incoming and outgoing connections require TLS 1.2 or later. RSA, DSA and DH keys "
             "need at least 2048 bits, and ECC keys at least 224 bits."

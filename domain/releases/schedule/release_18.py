@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from domain.releases.changes import (
+    ApiNameKind,
     CallPattern,
     Change,
     Interface,
-    NameKind,
     NamePattern,
     ReleaseChangeKind,
 )
@@ -91,14 +91,14 @@ RELEASE_18: Sequence[Change] = (
         title="Dependency proxy checks the scopes of group and personal access tokens",
         matches=(
             NamePattern(
-                where=NameKind.CI_VARIABLE,
+                where=ApiNameKind.CI_VARIABLE,
                 names=(
                     "CI_DEPENDENCY_PROXY_SERVER",
                     "CI_DEPENDENCY_PROXY_GROUP_IMAGE_PREFIX",
                     "CI_DEPENDENCY_PROXY_DIRECT_GROUP_IMAGE_PREFIX",
                 ),
             ),
-            NamePattern(where=NameKind.SCOPE, names=("dependency_proxy",)),
+            NamePattern(where=ApiNameKind.SCOPE, names=("dependency_proxy",)),
         ),
         after="Sign-ins and pulls with a token that lacks the required scopes fail.",
         replacement="Use a token with the scopes read_registry and write_registry.",
@@ -111,7 +111,9 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="Protected variables forwarded only inside their project or group",
         matches=(
-            NamePattern(where=NameKind.CI_KEYWORD, names=("trigger:forward:pipeline_variables",)),
+            NamePattern(
+                where=ApiNameKind.CI_KEYWORD, names=("trigger:forward:pipeline_variables",)
+            ),
         ),
         after=(
             "Protected variables of a project are only forwarded to downstream pipelines of the "
@@ -125,9 +127,9 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Runner identifiers renamed from active to paused",
         matches=(
-            NamePattern(where=NameKind.GRAPHQL_FIELD, names=("active",), types=("CiRunner",)),
+            NamePattern(where=ApiNameKind.GRAPHQL_FIELD, names=("active",), types=("CiRunner",)),
             NamePattern(
-                where=NameKind.GRAPHQL_ARGUMENT,
+                where=ApiNameKind.GRAPHQL_ARGUMENT,
                 names=("active",),
                 types=("runners", "runnerUpdate", "RunnerUpdateInput"),
             ),
@@ -139,7 +141,9 @@ RELEASE_18: Sequence[Change] = (
         id="graphql-previous-stage-jobs-or-needs",
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Field previousStageJobsOrNeeds removed",
-        matches=(NamePattern(where=NameKind.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),),
+        matches=(
+            NamePattern(where=ApiNameKind.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),
+        ),
         after="Queries with the field are rejected.",
         replacement="Use previousStageJobs or needs.",
     ),
@@ -148,7 +152,9 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.FIELD_GONE,
         title="Field add_on_purchase replaced by add_on_purchases",
         matches=(
-            NamePattern(where=NameKind.GRAPHQL_FIELD, names=("addOnPurchase", "add_on_purchase")),
+            NamePattern(
+                where=ApiNameKind.GRAPHQL_FIELD, names=("addOnPurchase", "add_on_purchase")
+            ),
         ),
         after="Queries with the field are rejected.",
         replacement="Use add_on_purchases (addOnPurchases).",
@@ -158,7 +164,7 @@ RELEASE_18: Sequence[Change] = (
         kind=ReleaseChangeKind.OPERATION_GONE,
         title="Queries runnerPlatforms and runnerSetup removed",
         matches=(
-            NamePattern(where=NameKind.GRAPHQL_FIELD, names=("runnerPlatforms", "runnerSetup")),
+            NamePattern(where=ApiNameKind.GRAPHQL_FIELD, names=("runnerPlatforms", "runnerSetup")),
         ),
         after="The queries are rejected.",
         replacement="Read the installation guide of the runner.",
@@ -173,7 +179,7 @@ RELEASE_18: Sequence[Change] = (
                 when=ParameterGiven("confidential", "internal"),
             ),
             NamePattern(
-                where=NameKind.GRAPHQL_ARGUMENT,
+                where=ApiNameKind.GRAPHQL_ARGUMENT,
                 names=("confidential", "internal"),
                 types=("updateNote", "UpdateNoteInput"),
             ),

@@ -1,7 +1,9 @@
-"""Counts calls in memory by consumer and shape, and stores a row per day, consumer and shape.
+"""Counts API calls in memory by consumer and call signature, and stores daily totals.
 
-Counts contain neither parameter values nor tokens. Counting a call never blocks, and takes about a
-microsecond. `web/releases/usage_recording.py` stores the counts periodically.
+The signature of a call consists of its method, route and parameter names, and of the changes that
+affect the call because of its parameter values. Counts contain neither parameter values nor tokens.
+Counting a call never blocks, and takes about a microsecond. `web/releases/usage_recording.py`
+stores the counts periodically.
 """
 
 from collections import Counter
@@ -15,8 +17,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.rows import insert_into
-from models import Application, CallCount, CallShape, PersonalAccessToken, User
+from domain.core.database.bulk_statements import build_session_insert
+from models import Application, CallCount, CallSignature, PersonalAccessToken, User
 
 #: Maximum number of shapes per consumer until the next flush. Further shapes lose their parameter
 #: names.
@@ -25,9 +27,10 @@ MAX_SHAPES_PER_CONSUMER = 100
 MAX_COUNTS = 5_000
 #: Placeholder for parameter names that neither an operation nor the schedule defines.
 UNKNOWN_NAME = "…"
-#: Maximum number of shapes per consumer and day. Further shapes lose their parameter names.
+#: Maximum number of call shapes (a method, a path and the names of parameters) per consumer and
+#: day. Further shapes are stored without the names.
 MAX_SHAPES_PER_DAY = 500
-#: Maximum number of shapes of all consumers. Further shapes lose their parameter names.
+#: Maximum number of call shapes across all consumers. Further shapes are stored without the names.
 MAX_TOTAL_SHAPES = 10_000
 #: Number of shapes that each user can have even if MAX_TOTAL_SHAPES is reached, so that one user
 #: cannot use up all shapes.
@@ -35,12 +38,12 @@ GUARANTEED_SHAPES_PER_USER = 100
 
 
 class Consumer(NamedTuple):
-    """The caller, identified by its token or application and not by its IP address."""
+    """The caller of the API, identified by user, application or token, but not by IP address."""
 
     user_id: int | None
     #: client_id of an OAuth application.
     application_uid: str | None
-    #: Id of a personal, project or group access token.
+    #: ID of a personal, project or group access token.
     personal_token_id: int | None
 
 
@@ -48,26 +51,26 @@ class Consumer(NamedTuple):
 ANONYMOUS_CONSUMER = Consumer(None, None, None)
 
 
-class UsageShape(NamedTuple):
-    """The properties that calls of the same shape share."""
+class UsageSignature(NamedTuple):
+    """The signature of calls that are counted together, such as their method and route."""
 
     method: str
     #: Path with `:name` for each variable.
     route: str
     #: Sorted names of parameters.
     parameters: tuple[str, ...]
-    #: Ids of scheduled changes that affect the call because of its parameter values.
+    #: IDs of scheduled changes that affect the call because of its parameter values.
     changes: tuple[str, ...]
 
     @property
-    def without_names(self) -> "UsageShape":
-        """The shape with a placeholder instead of its parameter names."""
+    def without_parameter_names(self) -> "UsageSignature":
+        """A copy of the signature with a placeholder in place of the parameter names."""
         return self._replace(parameters=(UNKNOWN_NAME,))
 
 
 @dataclass(slots=True)
 class CallTotals:
-    """The number of calls and errors, the times of calls, and the last IP address."""
+    """The number of calls and errors, the first and last call times, and the last IP address."""
 
     calls: int
     first_at: datetime
@@ -78,7 +81,7 @@ class CallTotals:
     errors: int = 0
 
     def add_calls(self, call_totals: "CallTotals") -> None:
-        """Add calls of the same shape and consumer, which may be earlier or later."""
+        """Add the totals of other calls, which may be earlier or later."""
         self.calls += call_totals.calls
         self.errors += call_totals.errors
         self.first_at = min(self.first_at, call_totals.first_at)
@@ -88,10 +91,10 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class CountedCalls:
-    """The calls of one shape by a consumer."""
+    """The call totals of a consumer for one call signature."""
 
     consumer: Consumer
-    shape: UsageShape
+    shape: UsageSignature
     count: CallTotals
 
 
@@ -102,15 +105,15 @@ class CallCounter:
     """
 
     def __init__(self) -> None:
-        """Initialize the counter without calls."""
-        self._counts: dict[Consumer, dict[UsageShape, CallTotals]] = {}
+        """Initialize an empty counter."""
+        self._counts: dict[Consumer, dict[UsageSignature, CallTotals]] = {}
         self._size = 0
         self._dropped = 0
 
     def count_call(
-        self, consumer: Consumer, shape: UsageShape, *, address: str | None, now: datetime
+        self, consumer: Consumer, shape: UsageSignature, *, address: str | None, now: datetime
     ) -> None:
-        """Count a call."""
+        """Add a call to the totals for its consumer and signature."""
         own = self._counts.get(consumer)
         found = own.get(shape) if own is not None else None
         if found is None:
@@ -132,14 +135,17 @@ class CallCounter:
         return calls, dropped
 
     def add_counts(self, calls: Iterable[CountedCalls]) -> None:
-        """Add counts, such as counts that could not be stored, as far as space allows."""
+        """Add counts, for example counts that could not be stored.
+
+        If the maximum number of counts is exceeded, the calls are dropped.
+        """
         for each in calls:
             self._add_count(each.consumer, each.shape, each.count)
 
-    def _add_count(self, consumer: Consumer, shape: UsageShape, count: CallTotals) -> None:
+    def _add_count(self, consumer: Consumer, shape: UsageSignature, count: CallTotals) -> None:
         own = self._counts.setdefault(consumer, {})
         if shape not in own and len(own) >= MAX_SHAPES_PER_CONSUMER:
-            shape = shape.without_names
+            shape = shape.without_parameter_names
         if shape in own:
             own[shape].add_calls(count)
         elif self._size >= MAX_COUNTS:
@@ -150,7 +156,7 @@ class CallCounter:
 
 
 class _ConsumerIds(NamedTuple):
-    """The ids of a consumer in the database."""
+    """The database IDs of the user, application and token that identify a consumer."""
 
     user_id: int | None
     application_id: int | None
@@ -161,32 +167,32 @@ class _ConsumerIds(NamedTuple):
 class _CountRow:
     consumer: _ConsumerIds
     day: date
-    shape: UsageShape
+    shape: UsageSignature
     count: CallTotals
 
     @cached_property
-    def shape_digest(self) -> bytes:
-        return _compute_digest(*_format_shape(self.shape))
+    def signature_digest(self) -> bytes:
+        return _compute_digest(*_serialize_signature(self.shape))
 
     @cached_property
     def digest(self) -> bytes:
         return _compute_digest(
-            self.day.isoformat(), *map(str, self.consumer), *_format_shape(self.shape)
+            self.day.isoformat(), *map(str, self.consumer), *_serialize_signature(self.shape)
         )
 
 
 def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> None:
-    """Add counts to the rows for their days; omit the calls of deleted consumers."""
-    rows = _limit_total_shapes(list(_build_rows(calls, session)), session)
-    rows = _merge_rows(_limit_daily_shapes(rows, session))
+    """Add counts to the stored daily totals, except counts of deleted consumers."""
+    rows = _limit_total_signatures(list(_build_rows(calls, session)), session)
+    rows = _merge_rows(_limit_daily_signatures(rows, session))
     if not rows:
         return
-    shape_ids = _store_shapes(rows, session)
+    shape_ids = _store_signatures(rows, session)
     values = [
         {
             "digest": row.digest,
             "day": row.day,
-            "shape_id": shape_ids[row.shape_digest],
+            "shape_id": shape_ids[row.signature_digest],
             **row.consumer._asdict(),
             "count": row.count.calls,
             "errors": row.count.errors,
@@ -197,7 +203,7 @@ def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> Non
         # The fixed order prevents deadlocks between processes.
         for row in sorted(rows, key=lambda each: each.digest)
     ]
-    insert = insert_into(CallCount, session=session).values(values)
+    insert = build_session_insert(CallCount, session=session).values(values)
     new = insert.excluded
     is_later = new.last_at >= CallCount.last_at
     session.execute(
@@ -241,7 +247,7 @@ def _build_rows(calls: Sequence[CountedCalls], session: Session) -> Iterator[_Co
 def _find_existing_ids(
     key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
 ) -> set[int | None]:
-    """Return the ids that exist in the table, and None."""
+    """Return the given IDs that exist in the table, plus None."""
     wanted = {each for each in ids if each is not None}
     found: set[int | None] = {None}
     return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
@@ -257,34 +263,39 @@ def _find_application_ids(calls: Sequence[CountedCalls], session: Session) -> di
     return {row.uid: row.id for row in rows}
 
 
-def _limit_total_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
-    """Remove the parameter names from new shapes if there are too many shapes in total.
+def _limit_total_signatures(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
+    """Remove the parameter names from new signatures if there are too many signatures in total.
 
-    The shapes of all tokens of a user are counted together.
+    The signatures of all tokens of a user are counted together.
     """
-    digests = {row.shape_digest for row in rows}
-    known = set(session.scalars(select(CallShape.digest).where(CallShape.digest.in_(digests))))
+    digests = {row.signature_digest for row in rows}
+    known = set(
+        session.scalars(select(CallSignature.digest).where(CallSignature.digest.in_(digests)))
+    )
     if known == digests:
         return rows
-    number = session.scalar(select(func.count(CallShape.id))) or 0
+    number = session.scalar(select(func.count(CallSignature.id))) or 0
     if number + len(digests - known) <= MAX_TOTAL_SHAPES:
         return rows
-    numbers = _count_shapes_by_user({row.consumer.user_id for row in rows}, session)
+    numbers = _count_signatures_by_user({row.consumer.user_id for row in rows}, session)
     bounded = []
     for row in rows:
-        if row.shape_digest not in known:
+        if row.signature_digest not in known:
             user_id = row.consumer.user_id
             if numbers[user_id] >= GUARANTEED_SHAPES_PER_USER:
-                bounded.append(replace(row, shape=row.shape.without_names))
+                bounded.append(replace(row, shape=row.shape.without_parameter_names))
                 continue
-            known.add(row.shape_digest)
+            known.add(row.signature_digest)
             numbers[user_id] += 1
         bounded.append(row)
     return bounded
 
 
-def _count_shapes_by_user(user_ids: set[int | None], session: Session) -> Counter[int | None]:
-    """Return the number of shapes by user id; None stands for anonymous calls."""
+def _count_signatures_by_user(user_ids: set[int | None], session: Session) -> Counter[int | None]:
+    """Return the number of call signatures by user ID.
+
+    The key is None for anonymous calls.
+    """
     counted_rows = session.execute(
         select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
         .where(or_(CallCount.user_id.in_(user_ids - {None}), CallCount.user_id.is_(None)))
@@ -293,25 +304,25 @@ def _count_shapes_by_user(user_ids: set[int | None], session: Session) -> Counte
     return Counter({row[0]: row[1] for row in counted_rows})
 
 
-def _limit_daily_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
-    """Remove the parameter names from new shapes of consumers with too many shapes on a day."""
+def _limit_daily_signatures(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
+    """Remove parameter names from new signatures of consumers with too many signatures on a day."""
     digests = [row.digest for row in rows]
     known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
     if known.issuperset(digests):
         return rows
-    numbers = _count_shapes_by_day(rows, session)
+    numbers = _count_signatures_by_day(rows, session)
     bounded = []
     for row in rows:
         if row.digest not in known:
             numbers[row.consumer, row.day] += 1
             if numbers[row.consumer, row.day] > MAX_SHAPES_PER_DAY:
-                bounded.append(replace(row, shape=row.shape.without_names))
+                bounded.append(replace(row, shape=row.shape.without_parameter_names))
                 continue
         bounded.append(row)
     return bounded
 
 
-def _count_shapes_by_day(
+def _count_signatures_by_day(
     rows: Sequence[_CountRow], session: Session
 ) -> Counter[tuple[_ConsumerIds, date]]:
     consumer = (CallCount.user_id, CallCount.application_id, CallCount.personal_token_id)
@@ -326,7 +337,7 @@ def _count_shapes_by_day(
 
 
 def _merge_rows(rows: Sequence[_CountRow]) -> Sequence[_CountRow]:
-    """Merge rows whose shapes became equal when parameter names were removed."""
+    """Merge rows whose signatures became equal when parameter names were removed."""
     found: dict[bytes, _CountRow] = {}
     for row in rows:
         if row.digest in found:
@@ -336,23 +347,23 @@ def _merge_rows(rows: Sequence[_CountRow]) -> Sequence[_CountRow]:
     return list(found.values())
 
 
-def _store_shapes(rows: Sequence[_CountRow], session: Session) -> dict[bytes, int]:
-    """Store new shapes, and return the ids of all shapes by digest."""
-    shapes = {row.shape_digest: _format_shape(row.shape) for row in rows}
+def _store_signatures(rows: Sequence[_CountRow], session: Session) -> dict[bytes, int]:
+    """Store new call signatures, and return the IDs of all signatures by digest."""
+    shapes = {row.signature_digest: _serialize_signature(row.shape) for row in rows}
     names = ("method", "route", "parameters", "changes")
     values: list[dict[str, Any]] = [
         {"digest": digest, **dict(zip(names, texts, strict=True))}
         for digest, texts in sorted(shapes.items())
     ]
-    insert = insert_into(CallShape, session=session).values(values)
-    session.execute(insert.on_conflict_do_nothing(index_elements=[CallShape.digest]))
+    insert = build_session_insert(CallSignature, session=session).values(values)
+    session.execute(insert.on_conflict_do_nothing(index_elements=[CallSignature.digest]))
     stored = session.execute(
-        select(CallShape.digest, CallShape.id).where(CallShape.digest.in_(shapes))
+        select(CallSignature.digest, CallSignature.id).where(CallSignature.digest.in_(shapes))
     )
     return {row.digest: row.id for row in stored}
 
 
-def _format_shape(shape: UsageShape) -> tuple[str, str, str, str]:
+def _serialize_signature(shape: UsageSignature) -> tuple[str, str, str, str]:
     return shape.method, shape.route, " ".join(shape.parameters), " ".join(shape.changes)
 
 

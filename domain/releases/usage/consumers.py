@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import BOT
 from domain.core.labeled_enums import LabeledEnum
-from domain.oauth.personal_tokens.lists import is_personal_token_usable
+from domain.oauth.personal_tokens.token_lists import is_personal_token_usable
 from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
 class ConsumerKind(LabeledEnum):
-    """The kind of consumer; the value is used in the API."""
+    """The kind of an API consumer. The values of the members are used in the API."""
 
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
     RESOURCE_TOKEN = "resource_access_token", "Project or group access token"
@@ -26,19 +26,19 @@ class ConsumerKind(LabeledEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumerView:
-    """A consumer of the API."""
+    """A consumer of the API, with its name and owner."""
 
     kind: ConsumerKind
-    #: Id of the application, token or user. For a rotated token, it is the id of the newest token.
+    #: ID of the application, token or user. For a rotated token, it is the ID of the newest token.
     #: None for anonymous callers.
     id: int | None
     name: str
     #: Username of the owner, or path of the project or group that owns the consumer. Empty if there
     #: is no owner.
     owner: str
-    #: Id of the user who owns the consumer, if any.
+    #: ID of the user who owns the consumer, if any.
     owner_id: int | None = None
-    #: Id of the group or project to which an access token belongs.
+    #: ID of the group or project to which an access token belongs.
     group_id: int | None = None
     project_id: int | None = None
     #: True if the consumer can still make calls.
@@ -131,7 +131,7 @@ def _find_tokens(
 
 
 def _add_rotated_tokens(ids: set[int | None], session: Session) -> set[int]:
-    """Return the ids of tokens, and of all tokens that they replaced or that replaced them."""
+    """Return the given token IDs and the IDs of all tokens that are related by rotation."""
     asked = {each for each in ids if each is not None}
     families = session.scalars(
         select(PersonalAccessToken.family_id).where(

@@ -1,4 +1,4 @@
-"""Emails to users about calls that a change will break, sent some time before the release."""
+"""Emails that notify users before a release about calls that the release will break."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import IS_ACTIVE_HUMAN
-from domain.core.database.rows import insert_into
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.types.base import get_column_values
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from domain.projects.bots import Maintainer, find_maintainers
@@ -25,7 +25,7 @@ RECENT_CALL_PERIOD = timedelta(days=35)
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalNoticeSettings(MessageSettings):
-    """The settings for notices about removals."""
+    """The lead time and release dates that determine when removal notices are sent."""
 
     #: Period before a release in which notices about its changes are sent.
     ahead: timedelta
@@ -39,7 +39,7 @@ def queue_removal_notices(
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
-    Each user is notified of each change only once. All changes that are due are in the same email.
+    Each user is notified of each change only once, and receives one email about all due changes.
     """
     due = {
         release: day
@@ -75,7 +75,7 @@ def _find_unnotified_users(
     found: dict[Maintainer, list[AffectedUsage]] = defaultdict(list)
     recipients = _RecipientLookup(session=session, today=now.date())
     for use in find_instance_usage(period, session=session, now=now):
-        if use.is_sure and use.change.removal in due and use.consumer.is_live:
+        if use.is_sure and use.change.effective_release in due and use.consumer.is_live:
             for recipient in recipients.find_recipients(use.consumer):
                 found[recipient].append(use)
     for recipient, uses in found.items():
@@ -87,8 +87,8 @@ def _find_unnotified_users(
 def _store_notices(
     recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
-    """Record that a user is notified of changes, and return the ids of the new changes."""
-    insert = insert_into(ChangeNotice, session=session).values(
+    """Record that a user is notified of changes, and return the IDs of newly recorded changes."""
+    insert = build_session_insert(ChangeNotice, session=session).values(
         [
             {"user_id": recipient.id, "change_id": each, "told_at": now}
             for each in sorted(change_ids)
@@ -98,7 +98,7 @@ def _store_notices(
 
 
 class _RecipientLookup:
-    """A lookup of the recipients of notices, with a cache by consumer."""
+    """Looks up the recipients of notices, and caches them for each consumer."""
 
     def __init__(self, *, session: Session, today: date) -> None:
         self._session = session
@@ -144,8 +144,8 @@ def _build_message(
     now: datetime,
 ) -> NewEmail:
     changes = list({use.change.id: use.change for use in uses}.values())
-    first = min(changes, key=lambda change: due[change.removal])
-    day = due[first.removal]
+    first = min(changes, key=lambda change: due[change.effective_release])
+    day = due[first.effective_release]
     parts = "\n\n".join(_format_change(change, uses, due, notice_settings) for change in changes)
     ids = " ".join(sorted(change.id for change in changes))
     return NewEmail(
@@ -180,7 +180,7 @@ def _format_change(
     )
     return (
         f"* {change.title}\n"
-        f"  Takes effect in release {change.release} on {due[change.removal]}.\n"
+        f"  Takes effect in release {change.release} on {due[change.effective_release]}.\n"
         f"  Instead: {change.replacement}\n"
         f"{callers}\n"
         f"  {notice_settings.base_url}/help/releases/{change.id}"

@@ -18,11 +18,11 @@ from domain.access.roles import Role
 from domain.core.types.base import get_column_values
 from domain.projects.views import Viewer
 from domain.projects.visibility_sql import has_role_in_project, select_groups_with_role
+from domain.releases.call_matches import find_call_matches
 from domain.releases.changes import CallPattern, Certainty, Change, Interface, ReleaseChangeKind
 from domain.releases.conditions import ParameterGiven, ParameterMissing
-from domain.releases.matching import find_call_matches
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
-from domain.releases.usage.call_counts import UNKNOWN_NAME, UsageShape
+from domain.releases.usage.call_counts import UNKNOWN_NAME, UsageSignature
 from domain.releases.usage.consumers import (
     CallerKey,
     ConsumerKind,
@@ -30,7 +30,7 @@ from domain.releases.usage.consumers import (
     build_consumer_lookup,
 )
 from domain.releases.version import Release
-from models import Application, Bot, CallCount, CallShape, Project
+from models import Application, Bot, CallCount, CallSignature, Project
 
 _PARAMETER_PLACEHOLDER = "given"
 #: Minimum number of calls per day for which a rate limit is relevant. With fewer calls, the rate of
@@ -63,13 +63,13 @@ class AffectedUsage:
 
     @property
     def can_affect_consumer(self) -> bool:
-        """False for a rate limit if there are too few calls to reach it."""
+        """True unless the change is a rate limit that the consumer makes too few calls to reach."""
         return not self.change.is_rate_limit or self.busiest >= MIN_CALLS_NEAR_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
 class UsagePeriod:
-    """The range of calls and changes in a report."""
+    """The first day and the releases that a usage report covers."""
 
     #: First day of the calls.
     since: date
@@ -113,27 +113,29 @@ def find_user_usage(
     return found
 
 
-class UsedChange(NamedTuple):
-    """Calls by a user's consumers that are affected by a change."""
+class AffectedCallCount(NamedTuple):
+    """The number of calls that a change affects, and whether the effect is certain."""
 
     #: True if the results of some calls definitely change.
     is_sure: bool
     calls: int
 
 
-def find_used_changes(
+def find_affected_call_counts(
     viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
-) -> Mapping[str, UsedChange]:
-    """Return the changes that affect calls of a user's consumers, by change id."""
-    found: dict[str, UsedChange] = {}
+) -> Mapping[str, AffectedCallCount]:
+    """Return the number of affected calls of a user's consumers, by change ID."""
+    found: dict[str, AffectedCallCount] = {}
     for use in find_user_usage(viewer, period, session=session, now=now):
-        known = found.get(use.change.id, UsedChange(is_sure=False, calls=0))
-        found[use.change.id] = UsedChange(known.is_sure or use.is_sure, known.calls + use.calls)
+        known = found.get(use.change.id, AffectedCallCount(is_sure=False, calls=0))
+        found[use.change.id] = AffectedCallCount(
+            known.is_sure or use.is_sure, known.calls + use.calls
+        )
     return found
 
 
 def _belongs_to_viewer(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for calls by the consumers that a user owns or maintains."""
+    """Return an SQL condition that matches calls by consumers that a user owns or maintains."""
     own_applications = select(Application.id).where(
         Application.owner_id == viewer.user_id, Application.is_instance_wide.is_(False)
     )
@@ -153,7 +155,7 @@ def _belongs_to_viewer(viewer: Viewer) -> ColumnElement[bool]:
 
 
 class _UsageRow(NamedTuple):
-    """The calls of one shape by a caller."""
+    """The totals of a caller's calls with the same signature."""
 
     user_id: int | None
     application_id: int | None
@@ -173,10 +175,10 @@ class _UsageRow(NamedTuple):
 def _find_usage(
     period: UsagePeriod, whose: ColumnElement[bool] | None, *, session: Session, now: datetime
 ) -> Sequence[AffectedUsage]:
-    shapes = _find_affected_shapes(period, session)
+    shapes = _find_affected_signatures(period, session)
     if not shapes:
         return ()
-    statement = _select_rows(shapes, period.since)
+    statement = _select_usage_rows(shapes, period.since)
     if whose is not None:
         statement = statement.where(whose)
     latest = statement.subquery()
@@ -192,7 +194,7 @@ def _find_usage(
         for change, certainty in _find_changes_in_period(shape, period):
             key = (change.id, certainty, consumer.kind, consumer.id)
             if key in found:
-                _add_row(found[key], row, shape)
+                _add_usage_row(found[key], row, shape)
             else:
                 found[key] = _build_usage(change, consumer, certainty, row, shape)
     return sorted((use for use in found.values() if use.can_affect_consumer), key=_get_sort_key)
@@ -202,28 +204,38 @@ def _get_sort_key(use: AffectedUsage) -> tuple[int, bool, int]:
     return _SCHEDULE_POSITIONS[use.change.id], not use.is_sure, -use.calls
 
 
-def _find_affected_shapes(period: UsagePeriod, session: Session) -> Mapping[int, UsageShape]:
-    columns = (CallShape.method, CallShape.route, CallShape.parameters, CallShape.changes)
+def _find_affected_signatures(
+    period: UsagePeriod, session: Session
+) -> Mapping[int, UsageSignature]:
+    columns = (
+        CallSignature.method,
+        CallSignature.route,
+        CallSignature.parameters,
+        CallSignature.changes,
+    )
     found = {}
     for number, method, route, parameters, changes in session.execute(
-        select(CallShape.id, *columns)
+        select(CallSignature.id, *columns)
     ):
-        shape = UsageShape(method, route, tuple(parameters.split()), tuple(changes.split()))
+        shape = UsageSignature(method, route, tuple(parameters.split()), tuple(changes.split()))
         if any(True for _ in _find_changes_in_period(shape, period)):
             found[number] = shape
     return found
 
 
 def _find_changes_in_period(
-    shape: UsageShape, period: UsagePeriod
+    shape: UsageSignature, period: UsagePeriod
 ) -> Iterator[tuple[Change, Certainty]]:
     for change_id, certainty in find_affecting_changes(shape).items():
         if period.includes_change(CHANGES_BY_ID[change_id], certainty):
             yield CHANGES_BY_ID[change_id], certainty
 
 
-def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
-    """Select the counts by caller and shape with their totals; `place` is 1 for the latest row."""
+def _select_usage_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
+    """Select the counts with their totals by caller and call signature.
+
+    The `place` column is 1 for the latest row of each caller and signature.
+    """
     same = (
         CallCount.user_id,
         CallCount.application_id,
@@ -245,7 +257,11 @@ def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
 
 
 def _build_usage(
-    change: Change, consumer: ConsumerView, certainty: Certainty, row: _UsageRow, shape: UsageShape
+    change: Change,
+    consumer: ConsumerView,
+    certainty: Certainty,
+    row: _UsageRow,
+    shape: UsageSignature,
 ) -> AffectedUsage:
     return AffectedUsage(
         **get_column_values(row, AffectedUsage),
@@ -256,7 +272,7 @@ def _build_usage(
     )
 
 
-def _add_row(use: AffectedUsage, row: _UsageRow, shape: UsageShape) -> None:
+def _add_usage_row(use: AffectedUsage, row: _UsageRow, shape: UsageSignature) -> None:
     use.calls += row.calls
     use.busiest += row.busiest
     use.first_at = min(use.first_at, row.first_at)
@@ -266,13 +282,13 @@ def _add_row(use: AffectedUsage, row: _UsageRow, shape: UsageShape) -> None:
     use.operations[operation] = use.operations.get(operation, 0) + row.calls
 
 
-def _format_operation(shape: UsageShape) -> str:
+def _format_operation(shape: UsageSignature) -> str:
     return f"{shape.method} {shape.route}"
 
 
 @lru_cache(maxsize=10_000)
-def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
-    """Return the certainty of the changes that affect calls of a shape, by change id."""
+def find_affecting_changes(shape: UsageSignature) -> Mapping[str, Certainty]:
+    """Return the changes that affect calls with a signature, by change ID, with their certainty."""
     found = {
         change_id: _get_stored_certainty(CHANGES_BY_ID[change_id], shape)
         for change_id in shape.changes
@@ -286,8 +302,8 @@ def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
     return MappingProxyType(found)
 
 
-def _get_stored_certainty(change: Change, shape: UsageShape) -> Certainty:
-    """Return the certainty of a change that was stored with a shape."""
+def _get_stored_certainty(change: Change, shape: UsageSignature) -> Certainty:
+    """Return the certainty that a change stored with a call signature affects the calls."""
     own = [
         each.call for each in find_call_matches(shape.method, shape.route) if each.change is change
     ]
@@ -301,7 +317,10 @@ def _get_stored_certainty(change: Change, shape: UsageShape) -> Certainty:
 def _find_certainty_by_names(
     change: Change, call: CallPattern, names: Mapping[str, str]
 ) -> Certainty | None:
-    """Return the certainty that a change affects calls with the parameter names, or None."""
+    """Return the certainty that a change affects calls with the given parameter names.
+
+    Return None if the change does not affect the calls.
+    """
     if change.interface is Interface.PAGES:
         return None  # The pattern for web pages also matches URLs of the API.
     if call.when is not None:
@@ -316,5 +335,5 @@ def _find_certainty_by_names(
 
 
 def _is_operation_removed(change: Change, call: CallPattern) -> bool:
-    """Return whether a change removes the whole operation, so that every call is affected."""
+    """Return whether a change removes an entire operation, so that every call is affected."""
     return change.kind is ReleaseChangeKind.OPERATION_GONE and not call.fields

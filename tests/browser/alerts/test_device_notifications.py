@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import BrowserContext, CDPSession, Page, Worker, expect
 from sqlalchemy import select
 
-from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
+from domain.paging.notifications.acknowledgement_links import AcknowledgementLink, sign_link
 from models import Alert, PageBatch, PageRecipient, User
 from models import Page as PageRow
 from tests.browser.doors import have_signed_in

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from domain.access.roles import Role
 from models import Alert, Project
 from tests.browser.doors import have_signed_in
+from tests.browser.hung_pages import end_hung_pages
 from tests.support.accounts.people import alice, database_of, make_user
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import Endpoint, connect
@@ -32,7 +33,8 @@ def telephone(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page
         reduced_motion="reduce",
     )
     context.set_default_timeout(60_000)
-    yield context.new_page()
+    with end_hung_pages(300):
+        yield context.new_page()
     context.close()
 
 

@@ -85,7 +85,7 @@
   const isKnown = known.includes(frame);
   const pathOf = link => new URL(link.href.baseVal ?? link.href, location.href).pathname;
   const paths = new Set([...document.querySelectorAll("a[href]")].filter(link => link.tabIndex === 0).map(pathOf));
-  // Links in the picture of a chart lead to lists to which links in its table or next to it lead.
+  // Links in a chart lead to lists to which links in its table or next to it lead.
   const isInPicture = node => node.matches("[aria-hidden=true] a, a[aria-hidden=true]") && node.closest("svg") && paths.has(pathOf(node));
   for (const node of document.querySelectorAll(USABLE)) {
     if (isInPicture(node)) continue;

@@ -9,7 +9,7 @@ import pytest
 from domain.access.actions import Action, action, read_action
 from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.access.features import AccessLevel, Feature
-from domain.access.permissions import NON_API_PERMISSIONS, PERMISSIONS, Target
+from domain.access.permissions import NON_API_PERMISSIONS, PERMISSIONS, PermissionTarget
 from domain.access.roles import Ability, Role
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.paging.silences import actions as silences
@@ -157,7 +157,7 @@ def test_an_action_has_the_types_of_its_arguments_and_its_result() -> None:
     assert (dict(changed.url_variables), changed.command) == ({"silence_id": int}, "change")
     assert silences.expire_silence.command == "expire"
     assert made.summary == "Create a silence."
-    assert not silences.get_silence_page.is_available_to_api
+    assert not silences.fetch_silence_page.is_available_to_api
 
 
 def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
@@ -169,5 +169,5 @@ def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
 @pytest.mark.parametrize("name", PERMISSIONS)
 def test_permissions_in_projects_and_groups_name_a_role_or_are_open(name: str) -> None:
     permission = PERMISSIONS[name]
-    if permission.target is not Target.INSTANCE:
+    if permission.target is not PermissionTarget.INSTANCE:
         assert permission.least is not None or permission.is_open

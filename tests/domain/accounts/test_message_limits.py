@@ -17,7 +17,7 @@ from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
 from tests.support.database.work import work_in
 from web.database.engine import open_engine
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _HOUR = timedelta(hours=1)
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

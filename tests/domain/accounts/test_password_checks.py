@@ -15,7 +15,7 @@ from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.users import NewUser, SignInAttempt, authenticate_user, create_user
 from domain.core.keyring import Keyring
 from domain.projects.bots import create_bot
-from domain.projects.creation import create_group
+from domain.projects.namespace_changes import create_group
 from models import User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.sign_in.password_rules import QUICK, RULES

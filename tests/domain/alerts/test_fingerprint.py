@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import LongNumber, parse_body_object
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING
-from tests.domain.alerts.reading.strategies import json_values, posted, texts
+from domain.alerts.parsing import fingerprint
+from domain.alerts.parsing.json_body import LongNumber, parse_body_object
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING
+from tests.domain.alerts.parsing.strategies import json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
 objects = st.dictionaries(texts, json_values, max_size=5)
@@ -78,24 +78,22 @@ def test_all_other_fields_are_part_of_a_payload_fingerprint() -> None:
 
 @pytest.mark.spec("I7")
 def test_a_number_has_the_fingerprint_of_its_text() -> None:
-    assert fingerprint.compute_fingerprint_of_value(17) == fingerprint.compute_fingerprint_of_value(
+    assert fingerprint.compute_sender_fingerprint(17) == fingerprint.compute_sender_fingerprint(
         "17"
     )
-    assert fingerprint.compute_fingerprint_of_value(
+    assert fingerprint.compute_sender_fingerprint(
         [17, "a"]
-    ) == fingerprint.compute_fingerprint_of_value(["17", "a"])
-    assert fingerprint.compute_fingerprint_of_value(
+    ) == fingerprint.compute_sender_fingerprint(["17", "a"])
+    assert fingerprint.compute_sender_fingerprint(
         LongNumber("1e400")
-    ) == fingerprint.compute_fingerprint_of_value("1e400")
-    assert fingerprint.compute_fingerprint_of_value(
-        1.5
-    ) != fingerprint.compute_fingerprint_of_value(1)
+    ) == fingerprint.compute_sender_fingerprint("1e400")
+    assert fingerprint.compute_sender_fingerprint(1.5) != fingerprint.compute_sender_fingerprint(1)
 
 
 @pytest.mark.spec("I7")
 def test_the_order_and_the_items_of_an_array_matter() -> None:
     different = [["a", "b"], ["b", "a"], ["ab"], "ab", ["a", "", "b"], '["a","b"]']
-    assert len({fingerprint.compute_fingerprint_of_value(value) for value in different}) == len(
+    assert len({fingerprint.compute_sender_fingerprint(value) for value in different}) == len(
         different
     )
 
@@ -103,9 +101,9 @@ def test_the_order_and_the_items_of_an_array_matter() -> None:
 def test_identifiers_that_differ_beyond_64_bits_are_different() -> None:
     one = parse_body_object(b'{"fingerprint":123456789012345678901234567890}', nesting_limit=100)
     other = parse_body_object(b'{"fingerprint":123456789012345678901234567891}', nesting_limit=100)
-    assert fingerprint.compute_fingerprint_of_value(
+    assert fingerprint.compute_sender_fingerprint(
         one["fingerprint"]
-    ) != fingerprint.compute_fingerprint_of_value(other["fingerprint"])
+    ) != fingerprint.compute_sender_fingerprint(other["fingerprint"])
 
 
 def test_the_kind_of_the_source_is_part_of_the_fingerprint() -> None:
@@ -121,12 +119,12 @@ def test_the_kind_of_the_source_is_part_of_the_fingerprint() -> None:
     )
     assert fingerprint.compute_fingerprint(
         "title", "Disk full"
-    ) != fingerprint.compute_fingerprint_of_value("Disk full")
+    ) != fingerprint.compute_sender_fingerprint("Disk full")
 
 
 def test_a_fingerprint_has_32_bytes_and_never_changes() -> None:
     # Stored fingerprints depend on it: a change here would open every open alert a second time.
-    assert fingerprint.compute_fingerprint_of_value("disk-1").hex() == (
+    assert fingerprint.compute_sender_fingerprint("disk-1").hex() == (
         "781b45d537ec76a33f8ee941c31c3cae9301cd2b4fbfcc09a57c7c2d947ae6f9"
     )
     assert of_payload({"title": "Disk full", "n": [1, 2.5], "hosts": "a"}).hex() == (

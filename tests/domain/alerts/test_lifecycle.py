@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody, Severity
-from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.parsing.incoming_alert import AlertState, IncomingAlert, ParsedBody, Severity
+from domain.alerts.parsing.times import END_BEFORE_START
 from domain.alerts.storing import lifecycle
 from domain.alerts.storing.intake_result import build_intake_result, build_outcome_values
 from domain.alerts.storing.lifecycle import (
@@ -33,6 +33,7 @@ EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
 OPEN = StoredAlert(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
 RESOLVED = replace(OPEN, ended_at=EVENING, recovery_received_at=EVENING)
+_RESOLVED_LATER = replace(RESOLVED, ended_at=EVENING + timedelta(seconds=20.5))
 #: Time after a recovery in which copies count as late.
 WINDOW = timedelta(minutes=5)
 #: Fields that the sender left out if it gave no start.
@@ -236,6 +237,11 @@ def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
         (replace(RESOLVED, ended_at=NOON), NOON, OpenAlertDecision()),
         # The alert was resolved here, without a recovery from the sender.
         (replace(RESOLVED, recovery_received_at=None), NOON, OpenAlertDecision()),
+        # The sender reports minutes or seconds.
+        (_RESOLVED_LATER, EVENING, OpenAlertDecision()),
+        (_RESOLVED_LATER, EVENING + timedelta(seconds=20), OpenAlertDecision()),
+        (_RESOLVED_LATER, EVENING + timedelta(seconds=19), LateCopyDecision(_RESOLVED_LATER)),
+        (_RESOLVED_LATER, EVENING - timedelta(minutes=1), LateCopyDecision(_RESOLVED_LATER)),
     ],
 )
 def test_an_alert_that_began_after_the_end_is_new(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.core.keyring import CredentialType, Keyring, UndecipherableError
+from domain.core.keyring import CredentialType, Keyring, UndecryptableError
 from domain.core.randomness import (
     generate_credential,
     generate_random_hex,
@@ -74,7 +74,7 @@ def test_credentials_of_older_keys_are_valid_after_a_rotation() -> None:
     )
     rotated = Keyring(NEW, OLD)
     assert token.digest in rotated.compute_digests(token.clear, CredentialType.CLIENT_SECRET)
-    assert rotated.matches_digests(token.clear, [None, token.digest])
+    assert rotated.matches_any_digest(token.clear, [None, token.digest])
     assert rotated.decrypt(sealed) == "a key"
     assert Keyring(NEW).decrypt(rotated.encrypt("new")) == "new"
 
@@ -84,8 +84,8 @@ def test_credentials_of_a_removed_key_are_invalid() -> None:
         Keyring(OLD).issue_credential(CredentialType.CLIENT_SECRET),
         Keyring(OLD).encrypt("a key"),
     )
-    assert not Keyring(NEW).matches_digests(token.clear, [token.digest])
-    with pytest.raises(UndecipherableError):
+    assert not Keyring(NEW).matches_any_digest(token.clear, [token.digest])
+    with pytest.raises(UndecryptableError):
         Keyring(NEW).decrypt(sealed)
 
 
@@ -93,13 +93,13 @@ def test_credentials_of_a_removed_key_are_invalid() -> None:
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_any_text_can_be_compared_with_stored_digests(text: str) -> None:
     keyring = Keyring(NEW)
-    assert not keyring.matches_digests(text, [None, b"", b"\x00" * 32])
-    assert keyring.matches_digests(text, [keyring.compute_digest(text)])
+    assert not keyring.matches_any_digest(text, [None, b"", b"\x00" * 32])
+    assert keyring.matches_any_digest(text, [keyring.compute_digest(text)])
 
 
 def test_no_text_matches_without_a_stored_digest() -> None:
-    assert not Keyring(NEW).matches_digests("", [])
-    assert not Keyring(NEW).matches_digests("", [None])
+    assert not Keyring(NEW).matches_any_digest("", [])
+    assert not Keyring(NEW).matches_any_digest("", [None])
 
 
 def test_a_generated_password_can_be_typed() -> None:

@@ -8,7 +8,7 @@ from domain.core.hosts import (
     UNREACHABLE_AFTER,
     ServerHeartbeats,
     UnreachablePeriod,
-    find_ended_period,
+    find_ended_unreachable_period,
 )
 
 NOW = datetime(2026, 3, 1, 20, tzinfo=UTC)
@@ -33,7 +33,7 @@ SECOND = timedelta(seconds=1)
     ],
 )
 def test_marks_without_an_interruption(marks: ServerHeartbeats) -> None:
-    assert find_ended_period(marks, NOW) is None
+    assert find_ended_unreachable_period(marks, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,6 @@ def test_marks_without_an_interruption(marks: ServerHeartbeats) -> None:
 def test_a_time_without_a_receiver_begins_with_the_last_mark(
     marks: ServerHeartbeats, length: timedelta
 ) -> None:
-    assert find_ended_period(marks, NOW) == UnreachablePeriod(began_at=NOW - length, ended_at=NOW)
+    assert find_ended_unreachable_period(marks, NOW) == UnreachablePeriod(
+        began_at=NOW - length, ended_at=NOW
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.core.text_links import is_web_url, split_links
+from domain.core.text_links import is_web_url, split_at_urls
 
 #: Texts that no browser resolves to a website.
 NO_ADDRESSES = (
@@ -36,7 +36,7 @@ def test_a_web_url_has_a_web_scheme_and_a_host() -> None:
 
 def test_urls_become_links_without_punctuation() -> None:
     text = 'see (https://b.example), https://a.example/"onclick="x http://[ javascript:alert(1).'
-    parts = list(split_links(text))
+    parts = list(split_at_urls(text))
     assert [part for part, is_link in parts if is_link] == [
         "https://b.example",
         "https://a.example/",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.core.hosts import ServerHeartbeats, UnreachablePeriod, find_ended_period
+from domain.core.hosts import ServerHeartbeats, UnreachablePeriod, find_ended_unreachable_period
 from domain.heartbeats.states import (
     AlertAction,
     HeartbeatDecision,
@@ -140,22 +140,35 @@ def test_heartbeats_are_only_down_after_an_interval_with_receivers(
 
 def test_an_interruption_ends_with_the_next_mark() -> None:
     hour = timedelta(hours=1)
-    assert find_ended_period(ServerHeartbeats(own=None), NOON) is None
-    assert find_ended_period(ServerHeartbeats(own=NOON - 10 * timedelta(seconds=1)), NOON) is None
-    assert find_ended_period(ServerHeartbeats(own=NOON - hour), NOON) == away(-60, 0)
+    assert find_ended_unreachable_period(ServerHeartbeats(own=None), NOON) is None
+    assert (
+        find_ended_unreachable_period(ServerHeartbeats(own=NOON - 10 * timedelta(seconds=1)), NOON)
+        is None
+    )
+    assert find_ended_unreachable_period(ServerHeartbeats(own=NOON - hour), NOON) == away(-60, 0)
     # Another server received all the time, or for the last part of it.
-    assert find_ended_period(ServerHeartbeats(own=NOON - hour, others=[NOON]), NOON) is None
+    assert (
+        find_ended_unreachable_period(ServerHeartbeats(own=NOON - hour, others=[NOON]), NOON)
+        is None
+    )
     others = [NOON - hour / 2, NOON - 2 * hour]
-    assert find_ended_period(ServerHeartbeats(own=NOON - hour, others=others), NOON) == away(-30, 0)
+    assert find_ended_unreachable_period(
+        ServerHeartbeats(own=NOON - hour, others=others), NOON
+    ) == away(-30, 0)
 
 
 def test_a_short_restart_is_an_interruption() -> None:
     last, began = NOON - timedelta(seconds=6), NOON - timedelta(seconds=1)
-    assert find_ended_period(ServerHeartbeats(own=last, began_at=began), NOON) == away(-0.1, 0)
+    assert find_ended_unreachable_period(ServerHeartbeats(own=last, began_at=began), NOON) == away(
+        -0.1, 0
+    )
     # Another process of the same server has already set a mark.
-    assert find_ended_period(ServerHeartbeats(own=began, began_at=began), NOON) is None
+    assert find_ended_unreachable_period(ServerHeartbeats(own=began, began_at=began), NOON) is None
     assert (
-        find_ended_period(ServerHeartbeats(own=last, others=[last], began_at=began), NOON) is None
+        find_ended_unreachable_period(
+            ServerHeartbeats(own=last, others=[last], began_at=began), NOON
+        )
+        is None
     )
 
 
@@ -172,7 +185,7 @@ def test_marks_of_a_wrong_clock_cause_no_interruption(
         return None if seconds is None else NOON + timedelta(seconds=seconds)
 
     found = [each for each in map(moment, others) if each is not None]
-    over = find_ended_period(
+    over = find_ended_unreachable_period(
         ServerHeartbeats(own=moment(own), others=found, began_at=moment(began)), NOON
     )
     if over is not None:

@@ -14,7 +14,7 @@ from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.oauth.openid.id_tokens import InvalidHintError, parse_id_token_hint
-from domain.oauth.openid.keys import (
+from domain.oauth.openid.signing_keys import (
     KEY_NOTICE_PERIOD,
     MAX_ID_TOKEN_LIFETIME,
     KeyRotation,

@@ -4,7 +4,7 @@ import pytest
 
 from domain.oauth.clients.redirect_uris import (
     RedirectDestination,
-    add_parameters,
+    add_query_parameters,
     check_redirect_uri,
     describe_redirect_destination,
     is_insecure_redirect_uri,
@@ -251,7 +251,7 @@ def test_only_http_across_a_network_is_insecure(uri: str, is_so: bool) -> None: 
     ],
 )
 def test_response_parameters_are_added_without_other_changes(uri: str, result: str) -> None:
-    assert add_parameters(uri, [("code", "x y&")]) == result
+    assert add_query_parameters(uri, [("code", "x y&")]) == result
 
 
 @pytest.mark.spec("A9")

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.sign_in.sessions import RequestSource
 from domain.housekeeping.pruning import Retention, prune_expired_rows
-from domain.oauth.applications.refusals import (
+from domain.oauth.applications.rejected_requests import (
     MAX_REQUESTS_PER_REASON,
     REJECTED_REQUEST_RETENTION,
     find_rejected_requests,
@@ -17,7 +17,7 @@ from domain.oauth.applications.refusals import (
 )
 from domain.oauth.clients.redirect_uris import redact_redirect_uri
 from domain.oauth.context import NewRejectedRequest, OAuthContext
-from domain.oauth.reasons import SCOPE_NOT_ALLOWED
+from domain.oauth.rejection_reasons import SCOPE_NOT_ALLOWED
 from models import Application, User
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -12,13 +12,18 @@ from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
 from domain.core.database.pagination import PageRequest
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.projects import creation
+from domain.projects import namespace_changes
 from domain.projects.access import get_group, get_project
-from domain.projects.listing import GroupFilter, ProjectFilter, add_subgroups, get_project_details
 from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
 from domain.projects.my_projects import list_groups_with_projects, list_my_projects, search_projects
+from domain.projects.namespace_lists import (
+    GroupFilter,
+    ProjectFilter,
+    add_subgroups,
+    get_project_details,
+)
 from domain.projects.paths import get_parent_path, list_ancestor_paths
-from domain.projects.people import get_person
+from domain.projects.user_profiles import get_user_profile
 from domain.projects.views import GroupView, Viewer
 from models import Alert, Group, Member
 from tests.support.accounts.memberships import all_members
@@ -47,11 +52,11 @@ def person(name: str, session: Session) -> Viewer:
 
 
 def group(path: str, session: Session) -> None:
-    creation.create_group(path, reserved=NO_WORDS, session=session, now=NOW)
+    namespace_changes.create_group(path, reserved=NO_WORDS, session=session, now=NOW)
 
 
 def project(path: str, session: Session, visibility: str = "private") -> int:
-    made = creation.create_project(
+    made = namespace_changes.create_project(
         path, visibility=visibility, reserved=NO_WORDS, session=session, now=NOW
     )
     assert made.project_id is not None
@@ -124,7 +129,7 @@ def test_a_low_role_is_denied_with_the_required_role(session: Session) -> None:
     give("acme/shop", "bob", Role.DEVELOPER, session)
     found = get_project("acme/shop", bob, session=session)
     check_role(found, Role.DEVELOPER)
-    assert (found.can_develop, found.can_maintain) == (True, False)
+    assert (found.has_developer_role, found.can_maintain) == (True, False)
     with pytest.raises(ForbiddenError, match="need the Maintainer role"):
         check_role(found, Role.MAINTAINER)
 
@@ -275,7 +280,7 @@ def test_an_expired_membership_gives_no_access(session: Session) -> None:
             get_project("acme/shop", viewer, session=session)
         assert visible_groups(viewer, session=session) == ()
     assert all_members(namespace, session=session, today=ends) == ()
-    assert get_person("bob", after, session=session).memberships == ()
+    assert get_user_profile("bob", after, session=session).memberships == ()
 
 
 def test_an_owner_with_an_expiring_role_does_not_count_as_last_owner(session: Session) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from domain.registry.client import (
-    RegistryAddress,
     RegistryClient,
-    RegistryRejectedError,
+    RegistryConnection,
+    RegistryRequestError,
     RegistryUnavailableError,
 )
 
@@ -66,7 +66,7 @@ def fake() -> Iterator[Fake]:
 
 @pytest.fixture
 def client(fake: Fake) -> Iterator[RegistryClient]:
-    address = RegistryAddress(url=fake.url, token_for=lambda name: f"token of {name}")
+    address = RegistryConnection(url=fake.url, token_for=lambda name: f"token of {name}")
     with RegistryClient(address) as opened:
         yield opened
 
@@ -86,7 +86,7 @@ def test_an_invalid_digest_is_rejected(
     fake: Fake, client: RegistryClient, header: dict[str, str]
 ) -> None:
     fake.replies["HEAD", "/v2/a/b/manifests/v1"] = (200, header, b"")
-    with pytest.raises(RegistryRejectedError):
+    with pytest.raises(RegistryRequestError):
         client.find_digest("a/b", "v1")
 
 
@@ -96,12 +96,12 @@ def test_an_invalid_digest_is_rejected(
         (500, RegistryUnavailableError, "500"),
         (503, RegistryUnavailableError, "503"),
         (429, RegistryUnavailableError, "429"),
-        (401, RegistryRejectedError, "current certificates"),
-        (405, RegistryRejectedError, "storage.delete.enabled"),
-        (400, RegistryRejectedError, "400"),
+        (401, RegistryRequestError, "current certificates"),
+        (405, RegistryRequestError, "storage.delete.enabled"),
+        (400, RegistryRequestError, "400"),
         # The token is not sent to the target of a redirect.
-        (307, RegistryRejectedError, "307"),
-        (200, RegistryRejectedError, "200"),
+        (307, RegistryRequestError, "307"),
+        (200, RegistryRequestError, "200"),
     ],
 )
 def test_failures_and_rejections_are_different_errors(
@@ -119,7 +119,7 @@ def test_deleting_a_missing_manifest_succeeds(client: RegistryClient) -> None:
 
 def test_an_unreachable_registry_is_a_failure() -> None:
     # No server listens on this port.
-    address = RegistryAddress(url="http://127.0.0.1:1", token_for=str)
+    address = RegistryConnection(url="http://127.0.0.1:1", token_for=str)
     with (
         RegistryClient(address) as client,
         pytest.raises(RegistryUnavailableError, match="cannot be reached"),
@@ -168,5 +168,5 @@ def test_an_endless_list_is_cut(
 @pytest.mark.parametrize("body", [b"x", b"\xff", b"[" * 100_000, b" " * (1024 * 1024 + 1)], ids=len)
 def test_an_invalid_list_is_rejected(fake: Fake, client: RegistryClient, body: bytes) -> None:
     fake.replies["GET", "/v2/a/b/tags/list?n=500"] = (200, {}, body)
-    with pytest.raises(RegistryRejectedError):
+    with pytest.raises(RegistryRequestError):
         tags(client)

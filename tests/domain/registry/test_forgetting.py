@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
-from domain.registry.notifications import RegistryChange, RegistryEvent, store_events
+from domain.registry.notifications import RegistryChangeKind, RegistryEvent, store_events
 from domain.registry.repositories import list_all_tags, list_repositories
 from domain.registry.signing_keys import get_signer, list_keys, rotate_signing_key
 from models import Project, RegistryManifest, RegistryRepository, RegistryTag
@@ -25,14 +25,14 @@ def project(session: Session) -> None:
 
 
 def event(
-    change: RegistryChange, days_ago: float, digest: str = "", tag: str = ""
+    change: RegistryChangeKind, days_ago: float, digest: str = "", tag: str = ""
 ) -> RegistryEvent:
     moment = now() - timedelta(days=days_ago)
     return RegistryEvent(change=change, repository=NAME, moment=moment, digest=digest, tag=tag)
 
 
 def pushed(days_ago: float, digest: str, tag: str) -> RegistryEvent:
-    return event(RegistryChange.MANIFEST_PUSHED, days_ago, digest, tag)
+    return event(RegistryChangeKind.MANIFEST_PUSHED, days_ago, digest, tag)
 
 
 def counts(session: Session) -> tuple[int, ...]:
@@ -60,11 +60,11 @@ def test_old_events_are_pruned_without_changing_tags(session: Session) -> None:
             pushed(89, "b", "kept"),
             pushed(88, "c", "recent"),
             pushed(87, "d", "untagged"),
-            event(RegistryChange.MANIFEST_DELETED, 60, "a"),
-            event(RegistryChange.MANIFEST_DELETED, 10, "c"),
-            event(RegistryChange.TAG_REMOVED, 60, tag="untagged"),
-            event(RegistryChange.TAG_REMOVED, 60, tag="never pushed"),
-            event(RegistryChange.MANIFEST_DELETED, 60, "layer"),
+            event(RegistryChangeKind.MANIFEST_DELETED, 60, "a"),
+            event(RegistryChangeKind.MANIFEST_DELETED, 10, "c"),
+            event(RegistryChangeKind.TAG_REMOVED, 60, tag="untagged"),
+            event(RegistryChangeKind.TAG_REMOVED, 60, tag="never pushed"),
+            event(RegistryChangeKind.MANIFEST_DELETED, 60, "layer"),
             # The image was pushed again after its deletion.
             pushed(50, "a", "again"),
         ],
@@ -88,7 +88,7 @@ def test_a_removed_repository_is_pruned_with_its_events(session: Session) -> Non
         [
             pushed(90, "a", "v1"),
             pushed(60, "b", "v2"),
-            event(RegistryChange.REPOSITORY_REMOVED, 59),
+            event(RegistryChangeKind.REPOSITORY_REMOVED, 59),
         ],
         session=session,
         now=now(),

@@ -46,13 +46,13 @@ TAGS = (
 def test_rules_match_whole_names_and_keep_latest(rule: RemovalRule, expected: set[str]) -> None:
     for each in (rule, parse_stored_rule(rule.convert_to_json_value())):
         each.check_patterns()
-        assert {found.name for found in each.select_removed_tags(TAGS, now=NOW)} == expected
+        assert {found.name for found in each.select_tags_to_remove(TAGS, now=NOW)} == expected
 
 
 def test_a_pathological_regular_expression_is_fast() -> None:
     names = [tag("a" * 128), tag("a" * 127 + "b")]
     rule = RemovalRule(delete="(a*)*(a|aa)+$|(a+)+b")
-    assert {each.name for each in rule.select_removed_tags(names, now=NOW)} == {
+    assert {each.name for each in rule.select_tags_to_remove(names, now=NOW)} == {
         each.name for each in names
     }
 

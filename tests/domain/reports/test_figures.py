@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.reports.figures import ReportFigures, TimeBuckets, compute_percentile
-from domain.reports.noise import NoisyRules
-from domain.reports.rows import CountedAlert, CountedPage, RankedRule, StatusEntry
+from domain.reports.noisy_rules import NoisyRuleCounter
+from domain.reports.report_queries import CountedAlert, CountedPage, RankedRule, StatusEntry
 from domain.reports.types import ReportPeriod, ReportQuery, TrendUnit
 
 MINUTE = timedelta(minutes=1)
@@ -44,7 +44,7 @@ def test_nine_of_ten_values_are_at_most_the_90th_percentile() -> None:
 def opened(
     count: int, answered: int, *, every: timedelta, lasts: timedelta | None
 ) -> list[CountedAlert]:
-    entry = StatusEntry(status="acknowledged", at=NOON, by="alice", is_by_itself=False)
+    entry = StatusEntry(status="acknowledged", at=NOON, by="alice", is_automatic=False)
     return [
         CountedAlert(
             id=number,
@@ -76,7 +76,9 @@ def opened(
 def test_a_noisy_rule_gets_a_proposal_with_its_reason(
     case: dict[str, Any], answered: int, proposal: str, figure: str
 ) -> None:
-    counted = NoisyRules([RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)])
+    counted = NoisyRuleCounter(
+        [RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)]
+    )
     for alert in opened(4, answered, **case):
         counted.count_alert(alert)
     (rule,) = counted.build_noisy_rules({7: "acme/shop"})
@@ -99,7 +101,7 @@ def test_one_acknowledgement_of_eight_alerts_does_not_change_the_proposal(
     proposals = set()
     for answered in (before, after):
         rule = RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)
-        counted = NoisyRules([rule])
+        counted = NoisyRuleCounter([rule])
         for alert in opened(8, answered, **case):
             counted.count_alert(alert)
         proposals |= {each.proposal for each in counted.build_noisy_rules({7: "acme/shop"})}

@@ -11,8 +11,8 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from tests.support.service.message_receiver import Received, Receiver, running_receiver
-from web.jobs.destinations import AuditStreaming
-from web.settings.reader import parse_settings
+from web.jobs.destinations import AuditStreamJob
+from web.settings.environment import parse_settings
 
 
 @pytest.mark.long
@@ -41,11 +41,11 @@ def test_all_events_arrive_in_order_after_a_killed_worker(
         names.append(new_user(service))
 
         later = timedelta(minutes=1)  # The claim of the killed worker has ended.
-        with AuditStreaming(
+        with AuditStreamJob(
             parse_settings(service.environment), clock=lambda: read_system_clock() + later
         ) as next_worker:
-            assert next_worker.run_due() == 1
-            assert next_worker.run_due() == 0
+            assert next_worker.process_all_due_work() == 1
+            assert next_worker.process_all_due_work() == 0
     # The killed worker's delivery is repeated with the same id.
     assert came[0].message_id == came[1].message_id
     assert [each.subject for each in came[1:]] == names

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.faults_full]
 

@@ -18,7 +18,7 @@ from tests.faults.processes import new_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _PEOPLE = 2
 

@@ -17,9 +17,9 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.live import SECRET_KEY, NewService
 from tests.support.service.message_receiver import Received, Receiver, running_receiver
-from web.jobs.alert_changes import AlertChanges
-from web.jobs.destinations import WebhookDeliveries
-from web.settings.reader import Settings, parse_settings
+from web.jobs.alert_changes import AlertChangeJob
+from web.jobs.destinations import WebhookDeliveryJob
+from web.settings.environment import Settings, parse_settings
 
 STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]
 PATHS = ("/one", "/two")
@@ -32,7 +32,7 @@ class Holding:
     #: Secrets by the path of the webhook.
     secrets: dict[str, str] = field(default_factory=dict)
     came: list[Received] = field(default_factory=list)
-    #: Ids of messages whose senders were killed before they got the response.
+    #: IDs of messages whose senders were killed before they got the response.
     unanswered: list[str] = field(default_factory=list)
     _left: int = -1
     _is_held: Event = field(default_factory=Event)
@@ -138,10 +138,12 @@ def change_alerts(shop: Webhooks, alerts: int) -> None:
 def deliver_the_rest(shop: Webhooks) -> None:
     """Do the work of a worker after the claims of the killed one have ended."""
     later = timedelta(minutes=1)
-    with AlertChanges(shop.settings) as changes:
-        changes.run_due()
-    with WebhookDeliveries(shop.settings, clock=lambda: read_system_clock() + later) as next_worker:
-        next_worker.run_due()
+    with AlertChangeJob(shop.settings) as changes:
+        changes.process_all_due_work()
+    with WebhookDeliveryJob(
+        shop.settings, clock=lambda: read_system_clock() + later
+    ) as next_worker:
+        next_worker.process_all_due_work()
 
 
 def check(came: list[Received], *, alerts: int, kills: int) -> None:

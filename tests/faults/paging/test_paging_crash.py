@@ -16,8 +16,8 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.jobs.pages import MAX_MESSAGES_IN_PROGRESS, PagingJob
-from web.settings.reader import parse_settings
+from web.jobs.paging import MAX_MESSAGES_IN_PROGRESS, PagingJob
+from web.settings.environment import parse_settings
 
 
 @dataclass
@@ -48,7 +48,7 @@ def test_pages_survive_a_killed_worker(new_service: NewService, kind: str) -> No
         with PagingJob(
             parse_settings(service.environment), clock=lambda: read_system_clock() + later
         ) as next_worker:
-            next_worker.run_due()
+            next_worker.process_all_due_work()
         check(pages, mailbox, people=60, alerts=5, kills=1)
 
 

@@ -203,7 +203,7 @@ def test_a_token_from_the_password_grant_and_its_end_are_recorded(
     revoke(gatebell, board, alone["access_token"], client_id=None, client_secret=None)
     ended = list_events_about_user(gatebell, carol, EventKind.TOKEN_REVOKED)
     assert [event.subject for event in ended] == ["password grant", "Deploy Board"]
-    assert {event.actor_in_words for event in ended} == {"the application"}
+    assert {event.actor_description for event in ended} == {"the application"}
 
 
 @pytest.mark.spec("K1")

@@ -171,7 +171,7 @@ def test_the_issuer_of_connected_accounts_cannot_be_changed(
     sign_in_through(gatebell, provider, slug)
     answer = submit_form_by_field(gatebell, page, "issuer", issuer="https://another.example")
     assert answer.status_code == 422
-    assert "Accounts are connected through this issuer." in answer.text
+    assert "The issuer cannot be changed while accounts are connected" in answer.text
     assert row_of(gatebell, slug).issuer == provider.url
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.activity import ActivityEntryKind, add_activity_entry
 from domain.audit.events import EventActor
 from models import AuditEvent
 from tests.support.accounts.people import alice, database_of, now, signed_in
@@ -138,7 +138,9 @@ def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
     (alert,) = list_stored_alerts(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         by = EventActor(id=get_user(me, session=session).id, name=me)
-        add_activity_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
+        add_activity_entry(
+            alert.id, ActivityEntryKind.NOTE, text, by=by, session=session, now=now()
+        )
 
 
 @pytest.mark.both_databases

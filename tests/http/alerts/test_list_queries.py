@@ -21,7 +21,7 @@ from tests.support.alerts.senders import Endpoint, connect
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 from web.pages.list_query import build_page_links
-from web.pages.templating import mark_code
+from web.pages.templating import format_code_spans
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -129,7 +129,7 @@ def test_an_invalid_filter_of_alerts_is_rejected_with_the_valid_values(
     assert (refused.status_code, refused.json()["error"][: len(error)]) == (400, error)
     shown = page(gatebell, PAGES[0], query)
     assert shown.status_code == 400
-    assert str(mark_code(error)) in shown.text
+    assert str(format_code_spans(error)) in shown.text
 
 
 def test_a_keyset_list_rejects_page_numbers(gatebell: LiveGatebell) -> None:

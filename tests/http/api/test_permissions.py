@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 from werkzeug.routing import Rule
 
-from domain.access.permissions import PERMISSIONS, Permission, Target
+from domain.access.permissions import PERMISSIONS, Permission, PermissionTarget
 from domain.access.roles import Role
 from domain.access.scopes import SCOPES_BY_NAME
 from models import PersonalAccessToken
@@ -90,12 +90,12 @@ class Call:
     @property
     def is_of_project(self) -> bool:
         """Return whether the URL names a project."""
-        return self.permission.target is Target.PROJECT or self.kind == "projects"
+        return self.permission.target is PermissionTarget.PROJECT or self.kind == "projects"
 
     @property
     def is_of_instance(self) -> bool:
         """Return whether the URL names neither a project nor a group."""
-        return self.permission.target is Target.INSTANCE
+        return self.permission.target is PermissionTarget.INSTANCE
 
     @property
     def may_change_something(self) -> bool:
@@ -155,7 +155,11 @@ def calls(world: World) -> list[Call]:
         name = rule.endpoint.removeprefix("api_v4.")
         if name not in PERMISSIONS or name == rule.endpoint:
             continue
-        kinds = ("projects", "groups") if PERMISSIONS[name].target is Target.NAMESPACE else ("",)
+        kinds = (
+            ("projects", "groups")
+            if PERMISSIONS[name].target is PermissionTarget.NAMESPACE
+            else ("",)
+        )
         methods = sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
         found += [
             Call(name=name, permission=PERMISSIONS[name], rule=rule, method=method, kind=kind)
@@ -223,7 +227,7 @@ def cases(call: Call, *, is_first: bool) -> Sequence[tuple[Role | str | None, st
 
 def all_cases(calls: Iterable[Call]) -> Iterator[tuple[Call, Role | str | None, str]]:
     """Yield each call with each of its cases."""
-    borders: set[tuple[Target, str, Role | None, bool]] = set()
+    borders: set[tuple[PermissionTarget, str, Role | None, bool]] = set()
     for call in calls:
         row = call.permission
         border = (row.target, call.kind, call.least, row.is_for_administrators)

@@ -132,7 +132,7 @@ def test_content_that_would_take_too_long_is_rejected(
 def test_parallel_checks_without_a_token_are_limited_in_total_and_per_address() -> None:
     places = _AnonymousCheckSlots()
     with places.hold_slot("192.0.2.1"):
-        with pytest.raises(TooManyAttemptsError, match="requests without a token") as error:
+        with pytest.raises(TooManyAttemptsError, match="checks without a token") as error:
             places.hold_slot("192.0.2.1").__enter__()
         assert error.value.retry_after == 5
         with places.hold_slot("192.0.2.2"), pytest.raises(TooManyAttemptsError):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.delivery.outgoing.addresses import check_address_allowed
+from domain.delivery.outgoing.ip_address_policy import check_outgoing_url_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.api_caller import ApiCaller, api_caller
@@ -72,8 +72,8 @@ def test_a_url_is_rejected_only_if_it_contains_an_excluded_address(
 ) -> None:
     parsed = parse_outgoing_url(url)
     if is_allowed:
-        check_address_allowed(parsed, networks)
+        check_outgoing_url_allowed(parsed, networks)
         return
     with pytest.raises(InvalidError, match="cannot be reached") as caught:
-        check_address_allowed(parsed, networks)
+        check_outgoing_url_allowed(parsed, networks)
     assert caught.value.field == "url"

@@ -14,7 +14,7 @@ from app import create_app
 from tests.support.accounts.people import ClientCredentials, bob, make_application, signed_in
 from tests.support.oauth.registrations import Open, add_people
 from tests.support.service.live import LiveGatebell, close_app
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 _OPEN = {
     "dynamic_client_registration": True,

@@ -31,7 +31,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
 from tests.support.wire.page_text import words
-from web.jobs.mail import queue_secret_mail
+from web.jobs.mail import queue_secret_expiry_mail
 
 PAGES = "/-/user_settings/applications"
 
@@ -160,7 +160,7 @@ def emails_to(gatebell: LiveGatebell, person: Person) -> list[str]:
 
 
 def queue(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> None:
-    queue_secret_mail(settings_of(gatebell), clock=lambda: read_system_clock() + later)
+    queue_secret_expiry_mail(settings_of(gatebell), clock=lambda: read_system_clock() + later)
 
 
 def test_the_owner_gets_one_email_before_a_secret_in_use_expires(

@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import func, select
 
-from models import Application, TokenRefusal
+from models import Application, RejectedOAuthRequest
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -225,8 +225,9 @@ def test_repeated_rejections_are_counted_and_do_not_hide_others(gatebell: LiveGa
         redeem(gatebell, client, "x", client_secret="wrong")
         with database_of(gatebell) as session:
             rows, similar = session.execute(
-                select(func.count(), func.sum(TokenRefusal.skipped)).where(
-                    TokenRefusal.application_id == client.id, TokenRefusal.reason == "wrong_secret"
+                select(func.count(), func.sum(RejectedOAuthRequest.skipped)).where(
+                    RejectedOAuthRequest.application_id == client.id,
+                    RejectedOAuthRequest.reason == "wrong_secret",
                 )
             ).one()
         assert rows <= 10
@@ -287,10 +288,12 @@ def test_rejected_requests_are_deleted_with_their_application(gatebell: LiveGate
     with database_of(gatebell) as session:
         session.delete(session.get_one(Application, client.id))
         session.flush()
-        left = session.scalar(select(func.count()).where(TokenRefusal.application_id == client.id))
+        left = session.scalar(
+            select(func.count()).where(RejectedOAuthRequest.application_id == client.id)
+        )
     assert left == 0
 
 
 def _rows(gatebell: LiveGatebell) -> int:
     with database_of(gatebell) as session:
-        return session.scalar(select(func.count()).select_from(TokenRefusal)) or 0
+        return session.scalar(select(func.count()).select_from(RejectedOAuthRequest)) or 0

@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import delete, func, select, update
 
 from domain.core.keyring import Keyring
-from models import KeptPage, User
+from models import ReturnUrl, User
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -60,7 +60,7 @@ def assert_short(page: requests.Response) -> None:
 
 def kept_pages(gatebell: LiveGatebell) -> int:
     with database_of(gatebell) as session:
-        return session.scalar(select(func.count(KeptPage.id))) or 0
+        return session.scalar(select(func.count(ReturnUrl.id))) or 0
 
 
 @pytest.mark.both_databases
@@ -166,7 +166,7 @@ def test_a_stored_request_expires_after_an_hour(
     browser = gatebell.http()
     page = open_authorization(browser, gatebell, client, state=STATE_IN_JSON)
     with database_of(gatebell) as session:
-        session.execute(update(KeptPage).values(expires_at=now()))
+        session.execute(update(ReturnUrl).values(expires_at=now()))
     assert_refused_on_a_page(sign_in_on(browser, page, dora))
 
 
@@ -199,9 +199,9 @@ def test_a_long_url_of_another_site_redirects_to_the_home_page(
     handle = "e" * 32
     with database_of(gatebell) as session:
         digest = Keyring(settings_of(gatebell).secret_key).compute_digest(handle)
-        session.execute(delete(KeptPage).where(KeptPage.digest == digest))
+        session.execute(delete(ReturnUrl).where(ReturnUrl.digest == digest))
         path = f"{elsewhere}?{'x' * 2_000}"
-        session.add(KeptPage(digest=digest, path=path, expires_at=now() + timedelta(hours=1)))
+        session.add(ReturnUrl(digest=digest, path=path, expires_at=now() + timedelta(hours=1)))
     url = f"{gatebell.url}/users/sign_in/next/{handle}"
     answer = browser.get(url, allow_redirects=False)
     assert answer.headers["Location"] == "/"

@@ -45,7 +45,7 @@ from tests.support.oauth.pushes import PREFIX, address, push, pushed, request_fo
 from tests.support.service.live import LiveGatebell
 from tests.support.service.message_receiver import running_receiver
 from tests.support.wire.html_forms import form_with, forms_in, submit
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -13,7 +13,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.repositories import pack_repositories
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 FILES = {"a.txt": b"a\n", "b.txt": b"b\n"}
 

@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 
 from tests.support.alerts.incidents import IncidentProject
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
-from domain.housekeeping.pruning import CheckedDeliveries, Retention, prune_expired_rows
+from domain.housekeeping.pruning import DeliveryCheckProgress, Retention, prune_expired_rows
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import change, list_stored_deliveries, list_stored_occurrences
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.retention import prune_database
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -72,7 +72,7 @@ def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGateb
     log = [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
     long_ago = now() - timedelta(days=400)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=30))
-    kept, began = CheckedDeliveries(), now()
+    kept, began = DeliveryCheckProgress(), now()
 
     def left_after(**later: float) -> list[int]:
         with database_of(gatebell) as session:

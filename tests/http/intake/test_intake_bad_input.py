@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.alerts.reading.strategies import field_values, json_values, posted, texts
+from tests.domain.alerts.parsing.strategies import field_values, json_values, posted, texts
 from tests.support.alerts.senders import connect, exchange_raw_bytes, item, request_head, webhook
 from tests.support.alerts.strange_bodies import STRANGE, UNREADABLE
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
@@ -21,7 +21,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.garbage import bounded
 
 
-# tests/domain/alerts/reading/test_strange_bodies.py has more bodies that are not JSON objects.
+# tests/domain/alerts/parsing/test_strange_bodies.py has more bodies that are not JSON objects.
 @pytest.mark.parametrize(
     "kind",
     [pytest.param("http", marks=ON_SQLITE), pytest.param("prometheus", marks=ON_POSTGRES)],

@@ -40,7 +40,7 @@ HOSTILE = (
 )
 
 
-# tests/domain/alerts/reading/test_strange_bodies.py tests each value in each field separately.
+# tests/domain/alerts/parsing/test_strange_bodies.py tests each value in each field separately.
 @pytest.mark.spec("I3", "I7")
 def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

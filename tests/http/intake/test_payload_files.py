@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from domain.alerts.formats.registry import get_format
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from models import Alert
 from tests.support.accounts.people import alice, now, signed_in
 from tests.support.alerts.expected_alerts import NAMES, expected

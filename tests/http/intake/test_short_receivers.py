@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from domain.accounts.users import get_user
-from domain.projects.creation import add_owner, create_group, create_project
+from domain.projects.namespace_changes import add_owner, create_group, create_project
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import list_stored_alerts

@@ -32,4 +32,17 @@ def test_an_answer_needs_a_question_and_a_value(app: Flask, tmp_path: Path) -> N
         command = ["integrations", "recognize", str(file), "--answer", wrong]
         result = app.test_cli_runner().invoke(args=command)
         assert result.exit_code == 2
-        assert "QUESTION=VALUE" in result.output
+        assert "NAME=VALUE" in result.output
+
+
+def test_the_command_completes_the_fingerprint(app: Flask, tmp_path: Path) -> None:
+    file = tmp_path / "sample.json"
+    sample = {"Type": "job.faulted", "Robot": {"MachineName": "PC-2"}, "ProcessKey": "Invoices"}
+    file.write_text(json.dumps(sample), encoding="utf-8")
+    chosen = '["ProcessKey"]'
+    found: Any = operate(
+        app, "integrations", "recognize", str(file), "--answer", f"fingerprint={chosen}"
+    )
+    (asked,) = [each for each in found["questions"] if each["name"] == "fingerprint"]
+    assert chosen in [each["value"] for each in asked["choices"]]
+    assert json.loads(chosen) in found["rules"]["joins"]["fingerprint"]["paths"]

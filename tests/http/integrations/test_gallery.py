@@ -190,7 +190,9 @@ def test_the_list_shows_the_last_24_hours(gatebell: LiveGatebell) -> None:
     _, page = opened(gatebell, endpoint, "")
     strips = re.findall(r'<svg class="hours" viewBox="0 0 144 18".*?</svg>', page.text, re.DOTALL)
     of_busy, of_silent = strips_of(page.text)
-    assert of_busy.endswith("in the last 24 hours. Received in 1 hour, rejected in 1 hour")
+    assert of_busy.endswith(
+        "in the last 24 hours. Hours with received deliveries: 1, with rejected deliveries: 1"
+    )
     assert of_silent == "No deliveries"
     assert strips[0].count("<title>") == 24
     assert "<title>Last hour: received and rejected</title>" in strips[0]

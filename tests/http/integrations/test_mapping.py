@@ -9,8 +9,8 @@ import requests
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
-from domain.alerts.recognition.states import ALL_CLEAR_WORDS
+from domain.alerts.parsing.severity import USUAL_SEVERITY_WORDS
+from domain.alerts.recognition.state_words import ALL_CLEAR_WORDS
 from models import Integration
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import Endpoint, connect

@@ -136,7 +136,7 @@ def test_a_confirmed_rule_is_not_asked_about_again(gatebell: LiveGatebell) -> No
 def test_the_api_applies_answers_and_names_unknown_parameters(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
-    answers = {"hosts": _UNIT, "severity": "high", "resolved_when": "none", "title": "other"}
+    answers = {"hosts": _UNIT, "severity": "high", "resolved_when": "none"}
     answer = worker.post("/recognize", sample=_SAMPLE, answers=answers, recovry={}, x=1)
     assert answer.headers["Gatebell-Ignored-Parameters"] == "recovry, x"
     found = answer.json()
@@ -150,3 +150,124 @@ def test_the_api_applies_answers_and_names_unknown_parameters(gatebell: LiveGate
     assert [(each["source"], each["confidence"]) for each in chosen] == [("unit", "sure")]
     new = {name: found[name] for name in ("type", "sample", "mapping", "rules")}
     assert worker.post("", name="Press", **new).status_code == 201
+
+
+def test_an_answer_that_is_not_a_choice_is_rejected(gatebell: LiveGatebell) -> None:
+    worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
+    answers = {"title": "other", "severity": "grave", "hosts": _UNIT}
+    rejected = worker.post("/recognize", sample=_SAMPLE, answers=answers)
+    assert rejected.status_code == 400
+    message = rejected.text
+    assert "answers.title" in message
+    assert "the questions are hosts, resolved_when and severity" in message
+    assert "critical, high, medium, low or info" in message
+    assert "answers.hosts" not in message
+
+
+@pytest.mark.parametrize("name", ["hosts", "severity"])
+def test_an_answer_that_keeps_the_proposal_is_saved(gatebell: LiveGatebell, name: str) -> None:
+    endpoint = connect(gatebell)
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    found = worker.post("/recognize", sample=_SAMPLE).json()
+    body = {each: found[each] for each in ("sample", "mapping", "rules")}
+    worker.put(f"/{endpoint.id}/mapping", **body)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    kept = {"hosts": "keep", "severity": found["alert"]["severity"]}[name]
+    tried = submit(browser, page, form_with(page, "sample"), do="try", **{f"answer_{name}": kept})
+    # The answer stays chosen until it is saved.
+    assert form_with(tried, "sample").value(f"answer_{name}") == kept
+    assert submit(browser, tried, form_with(tried, "sample"), do="save").status_code == 302
+    saved = worker.get(f"/{endpoint.id}/mapping")
+    assert saved["mapping"] == found["mapping"]
+    assert saved["rules"]["confirmed"] == [name]
+    page = browser.get(page.url)
+    assert f"answer_{name}" not in page.text
+    assert "answer_resolved_when" in page.text
+
+
+def test_answers_from_one_response_can_be_sent_together(gatebell: LiveGatebell) -> None:
+    worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
+    unit = "3555175d-4055-46e9-81b1-288a17846b9a"
+    sample = {"alarm_type": "memory", "value": 85, "instance_id": unit}
+    asked = worker.post("/recognize", sample=sample).json()["questions"]
+    chosen = {each["name"]: '["instance_id"]' for each in asked if each["name"] != "resolved_when"}
+    assert chosen.keys() == {"title", "hosts", "fingerprint"}
+    chosen["title"] = "keep"
+    found = worker.post("/recognize", sample=sample, answers=chosen)
+    assert found.status_code == 200
+    # The chosen object is compared together with the type of the alert.
+    assert found.json()["alert"]["fingerprint_source"] == "the alarm_type and instance_id fields"
+    # To keep the proposal is never wrong, even if the question is no longer asked.
+    repeat = {**sample, "value": 91}
+    answers = {"hosts": '["instance_id"]', "fingerprint": "keep"}
+    again = worker.post("/recognize", sample=sample, repeat=repeat, answers=answers)
+    assert again.status_code == 200
+    assert again.json()["alert"]["fingerprint_source"] == "the alarm_type and instance_id fields"
+
+
+@pytest.mark.parametrize("name", ["hosts", "resolved_when"])
+def test_a_question_without_values_can_be_closed(gatebell: LiveGatebell, name: str) -> None:
+    endpoint = connect(gatebell)
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    found = worker.post("/recognize", sample={"summary": "Load is high"}).json()
+    body = {each: found[each] for each in ("sample", "mapping", "rules")}
+    worker.put(f"/{endpoint.id}/mapping", **body)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    answer = {f"answer_{name}": "keep"}
+    assert submit(browser, page, form_with(page, "sample"), do="save", **answer).status_code == 302
+    assert worker.get(f"/{endpoint.id}/mapping")["rules"]["confirmed"] == [name]
+    assert f"answer_{name}" not in browser.get(page.url).text
+
+
+def test_stored_deliveries_are_recognized_with_answers(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    endpoint.send(**_SAMPLE)
+    (delivery, *_) = worker.get(f"/{endpoint.id}/deliveries")
+    body = {"sample": delivery["id"], "answers": {"hosts": _UNIT}}
+    found = worker.post(f"/{endpoint.id}/deliveries/recognize", **body)
+    assert found.json()["mapping"]["hosts"] == [["unit"]]
+    body["answers"] = {"hosts": "unit"}
+    assert worker.post(f"/{endpoint.id}/deliveries/recognize", **body).status_code == 400
+
+
+#: Messages in which the robot is not enough to identify the problem. The recovery has other keys.
+_ROBOT = {"Type": "job.faulted", "Robot": {"MachineName": "PC-2"}, "ProcessKey": "Invoices"}
+_NUMBER = "6f1b0a5e-9d7c-4c3e-8f59-2c3a0d5f7a10"
+_LAG = {"app": "kafka", "events": [{"id": _NUMBER, "group": "payments"}]}
+_LAG_ENDED = {"app": "kafka", "ids": [_NUMBER], "group": "payments"}
+
+
+def test_a_value_that_completes_the_fingerprint_can_be_chosen(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    sent = {"sample": json.dumps(_ROBOT), "repeat": json.dumps(_ROBOT)}
+    shown = submit(browser, page, form_to(page, "/new#proposal"), name="Robots", **sent)
+    assert "No, also compare “Invoices”, ProcessKey" in words(shown.text)
+    form = form_with(shown, "recognized")
+    answers = {"answer_fingerprint": '["ProcessKey"]'}
+    assert submit(browser, shown, form, **answers).status_code == 302
+    assert ["ProcessKey"] in _mapping(gatebell, endpoint.project)["rules"]["joins"]["fingerprint"][
+        "paths"
+    ]
+
+
+def test_keys_that_only_the_recovery_has_can_be_saved(gatebell: LiveGatebell) -> None:
+    worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
+    messages = {"sample": _LAG, "recovery": _LAG_ENDED}
+    answers = {"title": '["events", 0, "group"]', "resolved_when": "keep"}
+    found = worker.post("/recognize", **messages, answers=answers).json()
+    assert found["mapping"]["fingerprint"] == [["events", 0, "id"], ["ids", 0]]
+    assert found["mapping"]["title"] == [["events", 0, "group"], ["group"]]
+    assert found["recovery"]["resolves"]
+    names = ("type", "sample", "sample_recovery", "mapping", "rules")
+    made = worker.post("", name="Lag", **{name: found[name] for name in names})
+    assert made.status_code == 201
+    saved = {name: found[name] for name in names[1:]}
+    worker.put(f"/{made.json()['id']}/mapping", **saved)
+    tried = {name: saved[name] for name in ("sample", "mapping", "rules")}
+    preview = f"/{made.json()['id']}/mapping/preview"
+    assert worker.post(preview, recovery=found["sample_recovery"], **tried).status_code == 200
+    rejected = worker.post(preview, sample=saved["sample"], mapping={"title": [["ids", 1]]})
+    assert rejected.status_code == 400
+    assert "which is in none of the messages" in rejected.text

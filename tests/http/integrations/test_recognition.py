@@ -5,7 +5,7 @@ import json
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.reading.fingerprint import combine_with_monitor
+from domain.alerts.parsing.fingerprint import combine_with_monitor
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, resolved, webhook
 from tests.support.database.stored import list_stored_alerts, list_stored_deliveries

@@ -21,9 +21,9 @@ from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_to
 from tests.support.sign_in.password_rules import RULES
 from web.admin.settings import store_setting_text
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 from web.services import get_current_time, get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 HEADERS = ("Limit", "Observed", "Remaining", "Reset")
 OAUTH = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/authorize_device")

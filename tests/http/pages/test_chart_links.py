@@ -150,7 +150,7 @@ def test_an_hour_leads_to_its_alerts_and_deliveries(member: Member, endpoint: En
         assert (alerts_in(member.get(hour)), alerts_in(member.get(whole))) == (3, 3)
     page = member.get(f"/{project}/-/settings/integrations")
     hour, whole = strip_links(page)
-    assert "Received in 1 hour, rejected in 0 hours" in page
+    assert "Hours with received deliveries: 1, with rejected deliveries: 0" in page
     for href in (hour, whole):
         log = member.get(href)
         assert len(re.findall(r"/deliveries/\d+\"", log)) == 3

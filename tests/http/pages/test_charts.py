@@ -72,7 +72,7 @@ def test_home_groups_and_projects_show_the_alerts_of_24_hours(
     assert "3 alerts in the last 24 hours" in strips_of(browser.get(f"{gatebell.url}/{group}").text)
     overview = strips_of(browser.get(f"{gatebell.url}/{endpoint.project}").text)
     assert overview[0] == "3 alerts in the last 24 hours"
-    assert overview[1].endswith("Received in 1 hour, rejected in 0 hours")
+    assert overview[1].endswith("Hours with received deliveries: 1, with rejected deliveries: 0")
     assert strips_of(browser.get(f"{gatebell.url}/{hidden.project}").text) == []
 
 

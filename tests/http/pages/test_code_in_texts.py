@@ -5,7 +5,7 @@ import pytest
 from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import signed_in
 from tests.support.service.live import LiveGatebell
-from web.pages.templating import mark_code
+from web.pages.templating import format_code_spans
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from web.pages.templating import mark_code
     ],
 )
 def test_the_parts_between_backticks_are_code(text: str, shown: str) -> None:
-    assert str(mark_code(text)) == shown
+    assert str(format_code_spans(text)) == shown
 
 
 @pytest.mark.one_database("sqlite")

@@ -13,8 +13,8 @@ import requests
 from ical.calendar import Calendar
 from ical.calendar_stream import IcsCalendarStream
 
-from domain.releases.listing import ReleaseChangeState
 from domain.releases.schedule import SCHEDULE
+from domain.releases.scheduled_changes import ReleaseChangeState
 from tests.support.accounts.administration import forget_settings, get_administrator_browser
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
@@ -60,7 +60,7 @@ def row_of(page: str, change_id: str) -> str:
 def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release="17.0", release_dates="18.0=2025-05-15"):
         page = page_of(gatebell)
-    newest_first = sorted(SCHEDULE, key=lambda each: each.removal, reverse=True)
+    newest_first = sorted(SCHEDULE, key=lambda each: each.effective_release, reverse=True)
     assert ids_in(page) == [each.id for each in newest_first]
     assert re.findall(r"<h2 id=.*>(.*)</h2>", page) == [
         f"Release {each}" for each in ("18.0", "17.5", "17.0", "16.7", "16.0")
@@ -74,10 +74,10 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
     assert "This service runs release 17.0." in page
     assert "removal can happen any time in the month before the release" in page
     assert "15 May 2025" in page
-    assert ">In force<" in row_of(page, "users-offset-pagination")
+    assert ">In effect<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
     assert ">Announced, not available here<" in row_of(page, "ci-lint-ref")
-    assert ">In force<" in row_of(page, "tls-versions"), "TLS 1.1 is refused in every release"
+    assert ">In effect<" in row_of(page, "tls-versions"), "TLS 1.1 is refused in every release"
 
 
 def test_no_changes_are_announced_when_all_are_in_force(gatebell: LiveGatebell) -> None:
@@ -140,9 +140,10 @@ def test_the_page_of_a_change_shows_its_release_date(gatebell: LiveGatebell) -> 
     day = '(<time datetime="2025-05-15">15 May 2025</time>)'
     assert f"Announced for release 18.0 {day}" in tags
     assert f"Announced for release 18.0 {day}" in before
-    assert 'In force since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
+    assert 'In effect since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
     versions = page_of(gatebell, f"{PAGES}/tls-versions")
-    assert "Announced for release 17.5, but in force on this service in every release." in versions
+    already = "Announced for release 17.5, but already in effect on this service in every release."
+    assert already in versions
 
 
 def test_the_page_of_a_change_shows_requests_before_and_after(gatebell: LiveGatebell) -> None:

@@ -1,4 +1,4 @@
-"""Absences and holiday calendars: pages, API, permissions and marks in the picture."""
+"""Absences and holiday calendars: pages, API, permissions and marks in the chart."""
 
 import re
 from datetime import timedelta

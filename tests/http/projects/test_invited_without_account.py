@@ -37,7 +37,7 @@ from tests.support.accounts.sign_ups import (
     sign_up_link,
     unseal_test_value,
 )
-from tests.support.accounts.team import give_role
+from tests.support.accounts.team import give_role, take_role
 from tests.support.database.audit_log import list_events_about_user, list_events_with_subject
 from tests.support.mail.email_links import read_stored_address
 from tests.support.service.crowd import run_simultaneously
@@ -102,6 +102,23 @@ def test_the_link_creates_an_account_and_a_membership_in_one_step(service: LiveG
     sign_in(service, person)
 
 
+def test_the_link_of_an_accepted_invitation_leads_the_member_to_the_project(
+    service: LiveGatebell,
+) -> None:
+    person, owner, browser = make_newcomer(), make_user(service), service.http()
+    project, link = invited(service, owner, person.email)
+    create_account_from_link(service, link, person, browser=browser)
+    again = browser.get(link)
+    assert again.url == f"{service.url}/{project}"
+    assert f"You are a member of {project}." in words(again)
+    assert service.http().get(link).status_code == 404
+    stranger = sign_in(service, make_user(service))
+    assert stranger.get(link).status_code == 404
+    # After the role is removed, the link shows again why it no longer works.
+    take_role(service, project, person)
+    assert browser.get(link).status_code == 404
+
+
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGatebell) -> None:
@@ -156,10 +173,9 @@ class Sent:
     def signed(self, *, email: str = "", **how: Any) -> str:
         """Return the link with another address, age or key."""
         place, _, text = self.link.rpartition("/")
-        number, known = unseal_test_value(text, INVITATION_SEAL_PURPOSE)
-        return (
-            f"{place}/{seal_test_value([number, email or known], INVITATION_SEAL_PURPOSE, **how)}"
-        )
+        number, known, *namespace = unseal_test_value(text, INVITATION_SEAL_PURPOSE)
+        content = [number, email or known, *namespace]
+        return f"{place}/{seal_test_value(content, INVITATION_SEAL_PURPOSE, **how)}"
 
     def update(self, **values: Any) -> None:
         """Change the row of the invitation."""
@@ -349,7 +365,8 @@ def test_the_members_page_invites_many_people_at_once(service: LiveGatebell) -> 
     assert answer.status_code == 422
     assert f"3 people invited to {project}." in words(answer)
     assert form_to(answer, "/invitations").value("email") == "nobody"
-    assert "nobody: " in words(answer)
+    assert '"nobody" is not a valid email address' in words(answer)
+    assert "nobody: " not in words(answer)
     pending = (
         script_of(service, owner).send_request("GET", f"{path_of(project)}/invitations").json()
     )

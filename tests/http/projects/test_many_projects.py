@@ -5,7 +5,7 @@ import re
 import pytest
 
 from domain.access.roles import Role
-from domain.projects.creation import create_project
+from domain.projects.namespace_changes import create_project
 from models import Member, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (

@@ -1,4 +1,4 @@
-"""The picture on the page of a schedule: bars, gaps, and what can be done with a shift."""
+"""The chart on the page of a schedule: bars, gaps, and what can be done with a shift."""
 
 import re
 from datetime import datetime, timedelta

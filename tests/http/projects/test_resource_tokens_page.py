@@ -93,7 +93,7 @@ def test_the_bot_is_marked_among_the_members_and_cannot_be_removed_there(
     # A bot belongs to its namespace, so it cannot be added or get another role.
     answer = submit(browser, page, form_with(page, "user"), user=bot.group(1), role="40")
     assert answer.status_code == 422
-    assert "A bot belongs to its access token" in words(answer)
+    assert "Bots cannot be added as members." in words(answer)
 
 
 @pytest.mark.spec("G4")

@@ -233,7 +233,7 @@ SHOWN: Mapping[str, tuple[Callable[[World], list[Use]], tuple[str, ...]]] = {
 
 def before(change: Change) -> str:
     """Return the release before the release of a change."""
-    release = change.removal
+    release = change.effective_release
     if release.minor:
         return f"{release.major}.{release.minor - 1}"
     return f"{release.major - 1}.11"

@@ -28,7 +28,7 @@ from models import (
 )
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _DEVELOPERS = {"Developer", "Maintainer", "Owner"}
 _FOR_DEVELOPERS = (

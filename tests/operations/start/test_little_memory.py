@@ -11,12 +11,12 @@ from time import sleep
 
 import pytest
 
-from domain.core.threads import HostExecutor
+from domain.core.thread_pools import HostLimitedExecutor
 from tests.faults.passwords import sign_in_wrongly
 from tests.support.accounts.people import alice
 from tests.support.service.live import NewService, running
 from web.server import memory_limits
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 _VERSION_1, _VERSION_2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
 #: The minimum memory of docs/capacity.md.
@@ -69,7 +69,7 @@ def test_concurrent_sign_ins_do_not_exhaust_the_minimum_memory(
 
 
 def test_processes_take_turns_at_work_that_needs_much_memory(tmp_path: Path) -> None:
-    executor, place = HostExecutor(threads=1), tmp_path / "working"
+    executor, place = HostLimitedExecutor(threads=1), tmp_path / "working"
 
     def work() -> None:
         place.touch(exist_ok=False)  # This call fails while another process works.

@@ -13,7 +13,7 @@ import requests
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from domain.core.hosts import WORKER_HEARTBEAT_JOB, find_last_run
+from domain.core.hosts import WORKER_HEARTBEAT_JOB, find_last_job_run
 from tests.operations.conftest import RunHere
 from tests.support.accounts.people import database_of, make_project, make_user
 from tests.support.alerts.senders import connect
@@ -66,7 +66,7 @@ def await_worker(live: LiveGatebell) -> None:
     while heard is None and monotonic() < deadline:
         sleep(0.2)
         with database_of(live) as session:
-            heard = find_last_run(WORKER_HEARTBEAT_JOB, session=session)
+            heard = find_last_job_run(WORKER_HEARTBEAT_JOB, session=session)
     assert heard is not None, live.log_text()
 
 

@@ -25,10 +25,10 @@ from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.ports import free_port
 from web.database.engine import use_engine
-from web.database.prepare import prepare_database
+from web.database.preparation import prepare_database
 from web.database.schema import migrate_to_newest
-from web.database.start_checks import check_schema
-from web.settings.reader import parse_settings
+from web.database.startup_checks import check_schema
+from web.settings.environment import parse_settings
 
 _SECONDS = 120
 SEVERAL = 4

@@ -11,9 +11,9 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import execute_statements, run
 from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate_to_newest
-from web.database.start_checks import check_database_if_available
-from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, SettingsError, parse_settings
+from web.database.startup_checks import check_database_if_available
+from web.database.startup_errors import CannotStartError
+from web.settings.environment import Settings, SettingsError, parse_settings
 
 OTHER_KEY = "another key than this database was ever used with"
 PROGRAMS = ("make run", "gunicorn", "worker")
@@ -94,7 +94,7 @@ def test_a_newer_compatible_schema_is_accepted_with_a_warning(
     )
     migrate_to_newest(settings)
     check_database_if_available(settings)
-    assert "Database was migrated by a newer release (9999)" in caplog.text
+    assert "Database was migrated by a newer release to revision 9999" in caplog.text
     client = make_app(settings).test_client()
     assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
 

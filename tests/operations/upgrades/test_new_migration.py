@@ -18,9 +18,7 @@ FOLDERS = ("domain", "migrations", "models", "web")
 def checkout(tmp_path: Path) -> Path:
     """Copy the code, so that the test can change it."""
     for folder in FOLDERS:
-        shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path
 
 

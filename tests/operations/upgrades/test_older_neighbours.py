@@ -15,7 +15,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 #: Statement of code from before 0.1.0.
 _COUNT = "UPDATE alert_counters SET last_iid = last_iid + 1"

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text, update
 
-from domain.alerts.reading.fingerprint import combine_with_monitor
+from domain.alerts.parsing.fingerprint import combine_with_monitor
 from domain.core.keyring import Keyring
 from models import Alert, Occurrence
 from tests.support.database.catalog import read_catalog
@@ -26,7 +26,7 @@ from web.database.schema import (
 )
 from web.extensions import db
 from web.jobs.retention import assign_alerts_to_monitors
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 

@@ -13,7 +13,7 @@ from tests.support.database.former_release import FormerDatabase, on_postgres, o
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 MakeApp = Callable[[Settings], Flask]
 

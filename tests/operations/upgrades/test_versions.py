@@ -72,7 +72,7 @@ def test_an_image_or_an_archive_records_its_commit(
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "COMMIT").write_text(noted)
-    asked = "from web.build import get_running_build; print(get_running_build().revision or None)"
+    asked = "from web.version import get_running_build; print(get_running_build().revision or None)"
     done = subprocess.run(
         (sys.executable, "-c", asked), cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from domain.core.keyring import Keyring
 from domain.delivery.outgoing import deadlines
 from domain.paging.on_call.absences import actions as absence_actions
 from domain.paging.on_call.absences.calendar_files import CalendarContent
-from domain.paging.on_call.absences.imported_calendars import read_events
+from domain.paging.on_call.absences.imported_calendars import read_calendar_events
 from domain.paging.on_call.absences.types import ImportedCalendar, NewImportedCalendar
 from domain.paging.on_call.actions import delete_schedule
 from models import OnCallAbsence, OnCallImportedCalendar, User
@@ -31,7 +31,7 @@ from tests.support.service.certificates import make_certificate
 from tests.support.service.message_receiver import Receiver, running_receiver
 from web.jobs.on_call_calendars import refresh_calendars
 from web.outgoing import client
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 HOUR = timedelta(hours=1)
 VACATION = "DTSTART;VALUE=DATE:20260310\nDTEND;VALUE=DATE:20260313\nSUMMARY:Secret trip"
@@ -232,9 +232,9 @@ def test_a_schedule_that_is_deleted_while_a_file_is_read_is_not_found(
     def delete_meanwhile(*args: Any, **kw: Any) -> CalendarContent:
         with shop.session() as session:
             delete_schedule(shop.work(session), shop.project_view(session), schedule)
-        return read_events(*args, **kw)
+        return read_calendar_events(*args, **kw)
 
-    monkeypatch.setattr(absence_actions, "read_events", delete_meanwhile)
+    monkeypatch.setattr(absence_actions, "read_calendar_events", delete_meanwhile)
     new = NewImportedCalendar(name="File", content=build_calendar(VACATION).decode())
     with Session(shop.engine) as session:
         work, project = shop.work(session), shop.project_view(session)

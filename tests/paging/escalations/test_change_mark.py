@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.paging.change_marks.alerts import find_alert_mark
+from domain.paging.page_digests.alerts import find_alert_digest
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.both_databases
 def mark(shop: Escalated, alert_id: int) -> str:
     with shop.session() as session:
         iid = session.get_one(Alert, alert_id).iid
-        return find_alert_mark(shop.work(session), shop.project_view(session), iid).value
+        return find_alert_digest(shop.work(session), shop.project_view(session), iid).value
 
 
 def test_the_mark_changes_with_each_step_and_each_result(shop: Escalated) -> None:

@@ -16,7 +16,7 @@ from domain.paging.on_call.absences.actions import create_absence
 from domain.paging.on_call.absences.conflicts import list_conflicts
 from domain.paging.on_call.absences.types import NewAbsence
 from domain.paging.on_call.actions import delete_schedule
-from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.overrides_and_swaps import create_override
 from domain.paging.on_call.types import NewOverride
 from models import Mail, OnCallAbsence, OnCallConflictNotice, User
 from tests.support.notifications.escalations import Escalated

@@ -16,7 +16,7 @@ from models import Alert, Escalation
 from tests.paging.escalations.test_handling import do, set_timeout, status
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 HOUR = timedelta(hours=1)
@@ -193,7 +193,9 @@ def test_a_recurring_alert_continues_while_a_manual_escalation_is_pending(
     # The action waits a few seconds, during which it can be undone.
     with covered.session() as session:
         iid = session.get_one(Alert, second).iid
-        manual_actions.check_can_escalate(covered.work(session), covered.project_view(session), iid)
+        manual_actions.lock_escalatable_alert(
+            covered.work(session), covered.project_view(session), iid
+        )
     covered.follow()
     assert covered.said(second)[0].startswith("The alert opened again after 4m. Paging continues")
 

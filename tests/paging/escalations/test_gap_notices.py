@@ -10,7 +10,7 @@ from domain.paging.on_call.actions import create_schedule
 from domain.paging.on_call.types import NewRotation, NewSchedule
 from models import Mail, Member, OnCallRotation, OnCallTurn, Project, User
 from tests.support.notifications.escalations import Escalated
-from web.jobs.mail import queue_gap_mail
+from web.jobs.mail import queue_paging_gap_mail
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def check_gaps(shop: Escalated) -> list[tuple[str, str, str]]:
     """Run the check for gaps, and return the messages that it wrote."""
     shop.now += timedelta(minutes=10)
     before = len(shop.rows(Mail))
-    queue_gap_mail(shop.settings, clock=lambda: shop.now)
+    queue_paging_gap_mail(shop.settings, clock=lambda: shop.now)
     new: list[Mail] = shop.rows(Mail)[before:]
     return [(each.recipient.partition("@")[0], each.subject, each.text) for each in new]
 

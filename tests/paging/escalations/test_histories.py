@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.core.errors import ConflictError, ForbiddenError
 from domain.paging.escalations.actions import delete_policy
+from domain.paging.escalations.policy_steps import MAX_UNREACHED_PAUSE
 from domain.paging.escalations.state import EscalationState
-from domain.paging.escalations.steps import MAX_UNREACHED_PAUSE
-from domain.projects.creation import archive_project_row, unarchive_project
+from domain.projects.namespace_changes import archive_project_row, unarchive_project
 from models import (
     Alert,
     AlertChange,
@@ -37,7 +37,7 @@ from models import (
 )
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
 MINUTE = timedelta(minutes=1)

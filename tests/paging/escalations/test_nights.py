@@ -19,13 +19,13 @@ from domain.paging.notifications.contacts import (
 )
 from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
-from domain.projects.creation import archive_project_row, unarchive_project
+from domain.projects.namespace_changes import archive_project_row, unarchive_project
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from tests.support.service.message_receiver import Receiver, running_telephone
-from web.jobs.pages import build_paging_policy
+from web.jobs.paging import build_paging_settings
 
 MINUTE = timedelta(minutes=1)
 
@@ -227,7 +227,8 @@ def test_a_contact_that_is_deleted_before_its_message_is_sent_does_not_delay_ste
     shop.wait(seconds=2)
     with shop.session() as session:
         assert (
-            batch_due_pages(build_paging_policy(shop.settings), session=session, now=shop.now) == 1
+            batch_due_pages(build_paging_settings(shop.settings), session=session, now=shop.now)
+            == 1
         )
     with shop.session() as session:
         delete_contact(contact.id, ContactOwner(user_id=carol.id), session=session, now=shop.now)

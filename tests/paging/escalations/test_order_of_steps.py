@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 from domain.paging.escalations.lifecycle import ESCALATION_BATCH_SIZE
 from models import Escalation, EscalationPolicy
 from tests.support.notifications.escalations import Escalated
-from web.jobs.escalations import Escalations
+from web.jobs.escalations import EscalationJob
 
 
 def take_first_batch(shop: Escalated) -> int:
@@ -22,8 +22,8 @@ def take_first_batch(shop: Escalated) -> int:
             steps.is_stopped.set()
         return shop.now
 
-    with Escalations(shop.settings, clock=clock) as steps:
-        return steps.run_due()
+    with EscalationJob(shop.settings, clock=clock) as steps:
+        return steps.process_all_due_work()
 
 
 @pytest.mark.both_databases

@@ -21,7 +21,8 @@ from domain.paging.on_call.actions import (
     show_balance,
     show_schedule,
 )
-from domain.paging.on_call.change_actions import (
+from domain.paging.on_call.eligibility import record_eligibility_changes
+from domain.paging.on_call.overrides_and_swaps import (
     create_override,
     create_swap,
     end_override,
@@ -29,7 +30,6 @@ from domain.paging.on_call.change_actions import (
     list_upcoming_swaps,
     undo_swap,
 )
-from domain.paging.on_call.eligibility import record_eligibility_changes
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.paging.on_call.types import (
     BalanceQuery,

@@ -9,7 +9,7 @@ from domain.access.roles import Role
 from domain.incidents import actions, rule_actions
 from domain.incidents.types import NewIncidentRule
 from domain.paging.on_call.my_on_call import show_own_on_call
-from domain.paging.on_call.own_types import OwnOnCallQuery
+from domain.paging.on_call.my_on_call_types import OwnOnCallQuery
 from models import OnCallSchedule
 from tests.paging.escalations.test_incident_paging import (
     answer,

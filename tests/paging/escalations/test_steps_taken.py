@@ -29,7 +29,7 @@ from models import (
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person, subjects
-from web.jobs.escalations import Escalations
+from web.jobs.escalations import EscalationJob
 from web.jobs.retention import prune_database
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -418,10 +418,10 @@ def test_a_lock_beyond_the_timeout_does_not_postpone_steps(shop: Escalated) -> N
     )
     with (
         Session(shop.engine) as other,
-        Escalations(impatient, clock=lambda: shop.now) as steps,
+        EscalationJob(impatient, clock=lambda: shop.now) as steps,
     ):
         other.execute(text(lock[shop.engine.dialect.name]))
         with pytest.raises(OperationalError):
-            steps.run_due()
+            steps.process_all_due_work()
     shop.take_steps()
     assert [shop.paged(each)[1:] for each in alerts] == [[("bob", 1, 2)]] * 6

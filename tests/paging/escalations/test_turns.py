@@ -6,9 +6,9 @@ from time import sleep
 import pytest
 
 from domain.alerts.formats.base import ParserSettings
+from domain.paging.escalations.policy_steps import Target
 from domain.paging.escalations.reporting.dry_run import build_dry_run_period, simulate_pages
 from domain.paging.escalations.round_robin import lock_round_robin_turns
-from domain.paging.escalations.steps import Target
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import Alert
 from tests.support.notifications.escalations import Escalated

@@ -12,9 +12,9 @@ from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
 from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
-from domain.paging.notifications.paging import NewPage
+from domain.paging.notifications.page_queue import NewPage
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
-from domain.projects.creation import archive_project_row, create_group, unarchive_project
+from domain.projects.namespace_changes import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,

@@ -32,9 +32,9 @@ from domain.paging.maintenance_windows.types import NewWindow
 from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
-from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.overrides_and_swaps import create_override
 from domain.paging.on_call.types import NewOverride
-from domain.projects.creation import archive_project_row, create_group, unarchive_project
+from domain.projects.namespace_changes import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -64,7 +64,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import EVENING, Person
 from tests.support.notifications.recipient_model import DAY, HOUR, MINUTE, Known, Rules
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
 #: Events that can forbid a waiting message.

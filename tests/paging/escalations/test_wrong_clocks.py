@@ -17,12 +17,12 @@ from models import Alert, Application, BackchannelSession, Contact, Escalation, 
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import subjects
-from web.jobs.clock_corrections import ClockCorrections
+from web.jobs.clock_corrections import ClockCorrectionJob
 
 
 def correct_times(shop: Escalated) -> None:
-    with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
-        assert loop.run_due() == 0
+    with ClockCorrectionJob(shop.settings, clock=lambda: shop.now) as loop:
+        assert loop.process_all_due_work() == 0
 
 
 def ahead(shop: Escalated) -> dict[str, int]:

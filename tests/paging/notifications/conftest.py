@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.activity import ActivityEntryKind, add_activity_entry
 from domain.audit.events import EventActor
 from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
-from domain.paging.notifications.paging import NewPage, release_critical_pages
+from domain.paging.notifications.page_queue import NewPage, release_critical_pages
 from models import Alert, Page, PageRecipient, Project
 from tests.support.database.refusing import refuse_rows
 from tests.support.mail.mail_server import Mailbox
@@ -41,7 +41,7 @@ def test_a_page_includes_the_severity_reason_and_earlier_notes(
     former = [pages.alert(**known, status="resolved") for _ in range(2)][-1]
     with pages.session() as session:
         by = EventActor(id=alice.id, name="alice")
-        note = (former, NoteKind.NOTE, "Restart the\npool")
+        note = (former, ActivityEntryKind.NOTE, "Restart the\npool")
         add_activity_entry(*note, by=by, session=session, now=pages.now)
     pages.page([pages.alert(**known)], alice)
     pages.run_for(4)
@@ -84,10 +84,10 @@ def test_five_hundred_alerts_in_a_minute_are_at_most_ten_pages(
         for _ in range(60):
             pages.page(pages.alerts(9), alice)
             pages.wait(seconds=1)
-            worker.run_due()
+            worker.process_all_due_work()
         for _ in range(40):
             pages.wait(seconds=1)
-            worker.run_due()
+            worker.process_all_due_work()
     counts = [int(each.split()[1]) for each in subjects(mailbox)]
     assert sum(counts) == 540
     assert len(counts) <= 4

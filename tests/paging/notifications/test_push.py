@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from domain.core.keyring import Keyring
-from domain.housekeeping.rekeying import reencrypt_all_columns
+from domain.housekeeping.secret_key_rotation import reencrypt_all_columns
 from domain.paging.contacts.devices import find_device_identities, renew_device
-from domain.paging.notifications.acknowledging import parse_signed_link
+from domain.paging.notifications.acknowledgement_links import parse_signed_link
 from domain.paging.notifications.contact_types.device import build_device_address
 from domain.paging.notifications.contacts import Contact, ContactOwner
-from domain.paging.notifications.messages import MessageContent
+from domain.paging.notifications.message_content import MessageContent
 from domain.paging.notifications.push_requests import serialize_notification
 from domain.paging.notifications.push_subscriptions import parse_push_subscription
 from domain.paging.notifications.recipients import (
@@ -32,7 +32,7 @@ from tests.support.notifications.push_service import (
     running_push_service,
 )
 from tests.support.service.message_receiver import Received
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def test_an_ended_subscription_does_not_slow_down_other_devices_of_its_push_serv
     pages.page([pages.alert("Before")], people[0])
     worker = pages.worker()
     pages.wait(seconds=5)
-    worker.run_due()
+    worker.process_all_due_work()
     for person, device in zip(people[1:], devices[1:], strict=True):
         turn_on(pages, person, device)
     pages.page([pages.alert("After")], *people[1:])

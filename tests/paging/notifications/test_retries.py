@@ -14,20 +14,20 @@ from sqlalchemy import update
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
-from domain.housekeeping.rekeying import reencrypt_all_columns
+from domain.housekeeping.secret_key_rotation import reencrypt_all_columns
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contact_types.device import DEVICE
 from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
 from domain.paging.notifications.contacts import ContactOwner
-from domain.paging.notifications.messages import build_page_content
-from domain.paging.notifications.queue_state import (
+from domain.paging.notifications.message_content import build_page_content
+from domain.paging.notifications.message_queue import GIVE_UP_AFTER, compute_retry_pause
+from domain.paging.notifications.message_queue_state import (
     find_contact_type_states,
     get_queue_state,
     requeue_message,
 )
-from domain.paging.notifications.queueing import GIVE_UP_AFTER, compute_retry_pause
 from domain.paging.notifications.send_checks import find_visible_projects
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
@@ -36,7 +36,7 @@ from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.message_receiver import Received, Receiver, running_telephone
 from tests.support.service.ports import free_port
 from web.jobs.scheduler import Scheduler
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 AWAY = "smtp://127.0.0.1:1"
 
@@ -97,7 +97,7 @@ def test_after_an_hour_long_outage_a_channel_gets_one_message_and_does_not_delay
             pages.page([pages.alert()], alice, bob)
             for _ in range(10):
                 pages.wait(seconds=30)
-                worker.run_due()
+                worker.process_all_due_work()
         assert pages.contact_state(down).state == "failing"
         tries = pages.contact_state(down).tries
         assert tries > 12
@@ -115,7 +115,7 @@ def test_after_an_hour_long_outage_a_channel_gets_one_message_and_does_not_delay
         pages.page([pages.alert("The last one")], alice)
         for _ in range(4):
             pages.wait(seconds=5)
-            worker.run_due()
+            worker.process_all_due_work()
     (message,) = receiver.received
     assert message.event["title"].startswith("[critical] 13 alerts")
     assert pages.contact_state(down).state == "ready"
@@ -291,7 +291,7 @@ def test_two_workers_send_nothing_twice(pages: Pages, mailbox: Mailbox) -> None:
         pages.page([pages.alert()], person)
     pages.wait(seconds=3)
     with pages.worker() as one, pages.worker() as other:
-        threads = [Thread(target=each.run_due) for each in (one, other)]
+        threads = [Thread(target=each.process_all_due_work) for each in (one, other)]
         for thread in threads:
             thread.start()
         for thread in threads:

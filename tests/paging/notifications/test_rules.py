@@ -13,8 +13,11 @@ from domain.paging.notifications.batching import batch_due_pages
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contacts import Contact, ContactOwner, delete_contact
-from domain.paging.notifications.paging import release_critical_pages
-from domain.paging.notifications.queue_state import count_overdue_pages, find_contact_type_states
+from domain.paging.notifications.message_queue_state import (
+    count_overdue_pages,
+    find_contact_type_states,
+)
+from domain.paging.notifications.page_queue import release_critical_pages
 from domain.paging.notifications.rules import (
     MINUTES_PER_WEEK,
     AlertSelection,
@@ -28,7 +31,7 @@ from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from tests.support.service.message_receiver import Receiver, running_telephone
-from web.jobs.pages import build_paging_policy
+from web.jobs.paging import build_paging_settings
 
 WORK = {"start": 9 * 60, "end": 17 * 60, "weekdays": [0, 1, 2, 3, 4]}
 AWAY = "smtp://127.0.0.1:1"
@@ -233,7 +236,7 @@ def test_pages_of_a_deleted_contact_go_to_the_next_contacts(
     pages.page([pages.alert()], alice)
     pages.wait(seconds=2)
     with pages.session() as session:
-        batch_due_pages(build_paging_policy(pages.settings), session=session, now=pages.now)
+        batch_due_pages(build_paging_settings(pages.settings), session=session, now=pages.now)
     with pages.session() as session:
         delete_contact(phone.id, ContactOwner(user_id=alice.id), session=session, now=pages.now)
     pages.run_for(2)

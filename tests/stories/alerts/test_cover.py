@@ -11,7 +11,7 @@ from flask import Flask
 from tests.stories.alerts.test_on_call import mails
 from tests.support.on_call.nights import BERLIN, PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.spec("J1")
 

@@ -17,9 +17,9 @@ from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.message_receiver import Receiver, running_telephone
-from web.jobs.alert_changes import AlertChanges
-from web.jobs.escalations import Escalations
-from web.settings.reader import Settings
+from web.jobs.alert_changes import AlertChangeJob
+from web.jobs.escalations import EscalationJob
+from web.settings.environment import Settings
 
 
 @pytest.fixture
@@ -172,10 +172,10 @@ def test_two_workers_on_two_hosts_page_each_user_once(shop: Escalated) -> None:
 
     def work() -> None:
         with (
-            AlertChanges(shop.settings, clock=lambda: shop.now) as changes,
-            Escalations(shop.settings, clock=lambda: shop.now) as steps,
+            AlertChangeJob(shop.settings, clock=lambda: shop.now) as changes,
+            EscalationJob(shop.settings, clock=lambda: shop.now) as steps,
         ):
-            while changes.run_due() + steps.run_due():
+            while changes.process_all_due_work() + steps.process_all_due_work():
                 pass
 
     for _ in range(2):

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.parsing.times import END_BEFORE_START
 from domain.alerts.storing.lifecycle import ARRIVED_LATE_WARNING
 from models import Alert
 from tests.support.accounts.people import alice, database_of, signed_in
+from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
 from tests.support.database.stored import (
     get_newest_delivery,
@@ -174,3 +175,49 @@ def test_an_alert_resolved_without_reports_that_fires_again_is_new(
     resolve_for_silence(gatebell, endpoint.id, minutes=1)
     assert list_stored_alerts(gatebell, endpoint.project)[0].status == "resolved"
     assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2
+
+
+@pytest.mark.spec("I16")
+def test_a_mapped_creation_time_does_not_make_new_alerts_late(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    mapping = {"start_time": [["made"]], "fingerprint": [["id"]], "end_time": [["over"]]}
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    sample = {"made": NINE, "id": "x"}
+    saved = worker.put(f"/{endpoint.id}/mapping", sample=sample, mapping=mapping)
+    assert saved.status_code == 200
+    recent = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    for made, opened in (("2019-03-01T08:00:00Z", 2), (recent, 1)):
+        for over in (None, datetime.now(UTC).isoformat(), None):
+            endpoint.accepted(id=made, made=made, over=over)
+        alerts = list_stored_alerts(gatebell, endpoint.project)
+        assert sum(each.started_at == datetime.fromisoformat(made) for each in alerts) == opened
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize("offset", ["", "+00:00"])
+def test_a_start_without_an_offset_does_not_make_a_new_alert_late(
+    gatebell: LiveGatebell, offset: str
+) -> None:
+    endpoint = connect(gatebell)
+    # The sender's clock shows the time of another zone.
+    started = (datetime.now(UTC) - timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%S.5") + offset
+    for over in (None, datetime.now(UTC).isoformat(), None):
+        endpoint.accepted(fingerprint="x", start_time=started, end_time=over)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
+    assert len(alerts) == (1 if offset else 2)
+    assert {each.started_at for each in alerts} == {
+        datetime.fromisoformat(started).replace(tzinfo=UTC)
+    }
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize("offset", ["", "Z"])
+def test_an_alertmanager_start_without_an_offset_does_not_make_a_new_alert_late(
+    gatebell: LiveGatebell, offset: str
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    start = f"2026-11-21T07:00:00.5{offset}"
+    for each in (item("a", startsAt=start), resolved("a", startsAt=start)):
+        endpoint.post(webhook(each))
+    endpoint.post(webhook(item("a", startsAt=start)))
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == (1 if offset else 2)

@@ -45,7 +45,7 @@ from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.mail import send_mail
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 SETTINGS = {
     "MAIL_URL": f"smtp://127.0.0.1:{free_port()}",

@@ -9,7 +9,7 @@ from flask import Flask
 
 from tests.stories.alerts.test_on_call import mails
 from tests.support.on_call.nights import Nights, berlin, wire
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 

@@ -13,7 +13,7 @@ from domain.access.actor import UnitOfWork
 from domain.core.errors import NotFoundError
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
-from domain.paging.on_call.feeds import find_feed_by_token, renew_feed
+from domain.paging.on_call.calendar_feeds import find_feed_by_token, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.mail.stored_texts import decrypt_mails
@@ -21,7 +21,7 @@ from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.services import get_settings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 Begin = Callable[[str], Nights]
 

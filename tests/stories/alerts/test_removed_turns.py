@@ -11,7 +11,7 @@ from models import Mail
 from tests.stories.alerts.test_on_call import mails
 from tests.support.on_call.nights import PROJECT, Nights, berlin
 from tests.support.service.commands import operate
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.mark.both_databases

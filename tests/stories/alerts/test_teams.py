@@ -20,17 +20,17 @@ from domain.paging.escalations.actions import (
     delete_policy,
     delete_route,
 )
-from domain.paging.escalations.gaps import queue_gap_notices
+from domain.paging.escalations.paging_gaps import queue_gap_notices
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.on_call.actions import create_schedule, delete_schedule
-from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.overrides_and_swaps import create_override
 from domain.paging.on_call.types import NewOverride, NewSchedule
 from domain.projects.access import resolve_group, resolve_project
-from domain.projects.creation import ReservedNames, create_group
 from domain.projects.deletion import count_contents
 from domain.projects.group_actions import delete_group, transfer_group
+from domain.projects.namespace_changes import ReservedNames, create_group
 from domain.projects.project_actions import transfer_project
 from domain.projects.types import GroupTransfer, ProjectTransfer, RepositoryLookup, RepositoryState
 from domain.projects.views import ProjectOrGroup, Viewer
@@ -39,7 +39,7 @@ from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 Result = TypeVar("Result")

@@ -19,12 +19,12 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.handling.status import StatusChange, change_alert_statuses
 from domain.alerts.listing.search import find_matches, parse_search_words
-from domain.alerts.reading.incoming import (
+from domain.alerts.parsing.incoming_alert import (
     MissingAttributesError,
     NoValidItemError,
     UnreadableBodyError,
 )
-from domain.alerts.reading.mapping import AlertField, FieldMapping
+from domain.alerts.parsing.mapping import AlertField, FieldMapping
 from domain.alerts.storing import intake
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.audit.events import EventActor
@@ -33,7 +33,7 @@ from tests.support.alerts.senders import item, webhook
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 MAPPING = FieldMapping({AlertField.SEVERITY: (("prio",),), AlertField.RUNBOOK: (("book",),)})

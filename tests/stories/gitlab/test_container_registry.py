@@ -31,7 +31,7 @@ from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
 from web.jobs.retention import remove_deleted_data
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="scripts/ensure-registry could not fetch them"),

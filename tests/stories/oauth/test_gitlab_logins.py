@@ -16,7 +16,7 @@ import requests
 from authlib.integrations.requests_client import OAuth2Session
 
 from domain.access.roles import Role
-from domain.projects import creation
+from domain.projects import namespace_changes
 from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.administration import find_user_id
@@ -177,7 +177,7 @@ def join(gatebell: LiveGatebell, person: Person) -> str:
     path = unique("team")
     with database_of(gatebell) as session:
         for each in (path, f"{path}/below"):
-            creation.create_group(each, reserved=frozenset(), session=session, now=now())
+            namespace_changes.create_group(each, reserved=frozenset(), session=session, now=now())
         place = get_namespace(path, session=session)
         add_member(
             place, person.username, Role.GUEST, viewer=OPERATOR_VIEWER, session=session, now=now()

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from domain.access.roles import Role
-from domain.projects import creation
+from domain.projects import namespace_changes
 from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.namespaces import get_namespace
@@ -85,7 +85,7 @@ def test_a_user_signs_in_with_all_groups(gatebell: LiveGatebell) -> None:
     below = f"{own}/below"
     with database_of(gatebell) as session:
         for path in (own, below, other, foreign):
-            creation.create_group(path, reserved=frozenset(), session=session, now=now())
+            namespace_changes.create_group(path, reserved=frozenset(), session=session, now=now())
         for path, role in ((own, Role.DEVELOPER), (other, Role.GUEST)):
             place = get_namespace(path, session=session)
             add_member(

@@ -9,7 +9,7 @@ from domain.projects.access import build_namespace
 from domain.projects.members import is_direct_membership
 from domain.projects.views import Namespace
 from models import Group, Member, Project
-from models.folding import fold_text
+from models.case_folding import fold_text
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:

@@ -22,7 +22,7 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_password
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
-from domain.projects import creation
+from domain.projects import namespace_changes
 from models import User
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
@@ -30,7 +30,7 @@ from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
 from web.http.transactions import allow_writes
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"
@@ -252,9 +252,11 @@ def make_project(gatebell: LiveGatebell, owner: Person, *, visibility: str = "pr
     group_path = unique("acme")
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)
-        group = creation.create_group(group_path, reserved=frozenset(), session=session, now=now())
-        creation.add_owner(group, user.id, session=session, now=now())
-        project = creation.create_project(
+        group = namespace_changes.create_group(
+            group_path, reserved=frozenset(), session=session, now=now()
+        )
+        namespace_changes.add_owner(group, user.id, session=session, now=now())
+        project = namespace_changes.create_project(
             f"{group_path}/shop",
             visibility=visibility,
             reserved=frozenset(),

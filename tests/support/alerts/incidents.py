@@ -11,8 +11,8 @@ from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
-from web.jobs.alert_changes import AlertChanges
-from web.settings.reader import Settings
+from web.jobs.alert_changes import AlertChangeJob
+from web.settings.environment import Settings
 
 PROJECT = "acme/shop"
 AT = "/api/v4/projects/acme%2Fshop"
@@ -95,8 +95,8 @@ class IncidentProject:
 
     def run(self) -> None:
         """Process the waiting changes of alerts."""
-        with AlertChanges(self.settings, clock=lambda: self.now) as loop:
-            loop.run_due()
+        with AlertChangeJob(self.settings, clock=lambda: self.now) as loop:
+            loop.process_all_due_work()
 
     def rule(self, name: str = "all", **values: Any) -> Any:
         """Create an incident rule."""

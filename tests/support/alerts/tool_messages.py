@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
+from domain.alerts.integrations.message_recognition import Recognition, recognize_messages
 from domain.alerts.integrations.samples import MessageTexts
-from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import parse_mapping
+from domain.alerts.parsing.incoming_alert import IncomingAlert
+from domain.alerts.parsing.mapping import parse_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 _FOLDER = PAYLOADS / "messages"
@@ -72,7 +72,7 @@ class ToolMessages:
         mapping = parse_mapping(json.loads(json.dumps(proposal.mapping.stored)))
         body = message
         if isinstance(message, dict):
-            body = proposal.format.build_body_of_sample(message)
+            body = proposal.format.build_sample_body(message)
         return proposal.format.parse(body, now=_NOW, reading=_READING, mapping=mapping).alerts
 
     def read_one(self, message: Any) -> IncomingAlert:

@@ -18,8 +18,8 @@ from domain.delivery.outgoing.destinations import DestinationDetails, Destinatio
 from models import AuditStreamEntry
 from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine
-from web.jobs.destinations import AuditStreaming
-from web.settings.reader import Settings
+from web.jobs.destinations import AuditStreamJob
+from web.settings.environment import Settings
 
 #: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
@@ -48,17 +48,17 @@ class Streams:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             yield session
 
-    def create_worker(self, **changes: Any) -> AuditStreaming:
+    def create_worker(self, **changes: Any) -> AuditStreamJob:
         """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
-    def _make_worker(self, settings: Settings) -> AuditStreaming:
-        return AuditStreaming(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
+    def _make_worker(self, settings: Settings) -> AuditStreamJob:
+        return AuditStreamJob(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def deliver_events(self, **changes: Any) -> int:
         """Send due events, and return the number of destinations."""
         settings = replace(self.settings, **changes)
-        return self._kept.get("deliveries", settings, self._make_worker).run_due()
+        return self._kept.get("deliveries", settings, self._make_worker).process_all_due_work()
 
     def create_destination(self, url: str) -> DestinationWithSecret[AuditStream]:
         with self.open_session() as session:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import SECRET_KEY
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 #: Time shortly after the databases were filled, when nothing in them has expired.
 THEN = datetime(2026, 11, 24, tzinfo=UTC)

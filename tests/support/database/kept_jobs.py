@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import TypeVar, cast
 
 from web.jobs.scheduler import Job
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 Kind = TypeVar("Kind", bound=Job)
 

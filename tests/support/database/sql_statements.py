@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import Engine, event
 
-from web.database.prepared_statements import PreparedStatements
+from web.database.prepared_statements import PreparedStatementExecutor
 from web.extensions import db
 
 #: Text and values of a statement: by name as in psycopg, or by number as in Postgres.
@@ -42,7 +42,7 @@ def collect_postgres_statements() -> Iterator[list[SentStatement]]:
     """Collect the statements that are sent to Postgres, with their values."""
     found: list[SentStatement] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
-    run = PreparedStatements.run_statement
+    run = PreparedStatementExecutor.run_statement
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         found.append((str(query), values))
@@ -52,12 +52,14 @@ def collect_postgres_statements() -> Iterator[list[SentStatement]]:
         found.append((str(query), rows))
         return execute_many(cursor, query, rows, **more)
 
-    def note_prepared(prepared: PreparedStatements, sql: bytes, values: Any, *more: Any) -> Any:
+    def note_prepared(
+        prepared: PreparedStatementExecutor, sql: bytes, values: Any, *more: Any
+    ) -> Any:
         found.append((sql.decode(), values))
         return run(prepared, sql, values, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PreparedStatements, "run_statement", note_prepared)
+        patch.setattr(PreparedStatementExecutor, "run_statement", note_prepared)
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(psycopg.Cursor, "executemany", note_many)
         yield found

@@ -25,9 +25,9 @@ from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.database.kept_jobs import KeptJobs
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
-from web.jobs.alert_changes import AlertChanges
-from web.jobs.destinations import WebhookDeliveries
-from web.settings.reader import Settings
+from web.jobs.alert_changes import AlertChangeJob
+from web.jobs.destinations import WebhookDeliveryJob
+from web.settings.environment import Settings
 
 #: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
@@ -109,25 +109,25 @@ class Webhooks:
             change = StatusChange(status=status, by=self.alice)
             change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
-    def create_worker(self, **changes: Any) -> WebhookDeliveries:
+    def create_worker(self, **changes: Any) -> WebhookDeliveryJob:
         """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
-    def _make_worker(self, settings: Settings) -> WebhookDeliveries:
-        return WebhookDeliveries(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
+    def _make_worker(self, settings: Settings) -> WebhookDeliveryJob:
+        return WebhookDeliveryJob(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def queue_messages(self) -> int:
         """Queue messages about changes, and return the number of changes."""
-        return self._kept.get("changes", self.settings, self._make_changes).run_due()
+        return self._kept.get("changes", self.settings, self._make_changes).process_all_due_work()
 
-    def _make_changes(self, settings: Settings) -> AlertChanges:
-        return AlertChanges(settings, clock=lambda: self.now)
+    def _make_changes(self, settings: Settings) -> AlertChangeJob:
+        return AlertChangeJob(settings, clock=lambda: self.now)
 
     def deliver_messages(self, **changes: Any) -> int:
         """Queue and send due messages; return the number of webhooks."""
         self.queue_messages()
         settings = replace(self.settings, **changes)
-        return self._kept.get("deliveries", settings, self._make_worker).run_due()
+        return self._kept.get("deliveries", settings, self._make_worker).process_all_due_work()
 
     def read_webhook_state(self, endpoint: Webhook) -> Webhook:
         with self.open_session() as session:

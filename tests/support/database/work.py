@@ -17,7 +17,7 @@ from models import Project
 from tests.support.accounts.people import now as present
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 Policy = TypeVar("Policy")
 

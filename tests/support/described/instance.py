@@ -43,7 +43,7 @@ class DescribedInstance:
     """Objects in the service, and credentials of the user who sends the requests."""
 
     url: str
-    #: Id of the administrator who sends the requests.
+    #: ID of the administrator who sends the requests.
     user_id: int
     #: Personal access token of the administrator, and its id.
     token: str = field(repr=False)
@@ -57,7 +57,7 @@ class DescribedInstance:
     registered: dict[str, Any] = field(repr=False)
     #: Full path of the project with all objects.
     project: str
-    #: Ids of objects that are changed, and of objects that are deleted.
+    #: IDs of objects that are changed, and of objects that are deleted.
     changed: dict[str, int]
     deleted: dict[str, int]
     generic: Endpoint

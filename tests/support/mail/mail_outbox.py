@@ -16,7 +16,7 @@ from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.sign_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.jobs.mail import queue_expiry_mail, send_mail
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 DAY = timedelta(days=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

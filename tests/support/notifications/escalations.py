@@ -9,13 +9,13 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.status import StatusChange, change_alert_status
-from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.audit.events import EventActor
 from domain.paging.escalations.actions import create_policy, create_route
 from domain.paging.escalations.reporting.explanation import EscalationView, explain_escalation
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.paging.on_call.actions import create_schedule
-from domain.paging.on_call.change_actions import create_swap
+from domain.paging.on_call.overrides_and_swaps import create_swap
 from domain.paging.on_call.types import NewSchedule, NewSwap
 from domain.paging.silences.actions import create_silence, expire_silence
 from domain.paging.silences.types import NewSilence
@@ -24,9 +24,9 @@ from domain.projects.views import GroupView, Namespace, ProjectView, Viewer
 from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages, Person
-from web.jobs.alert_changes import AlertChanges
-from web.jobs.escalations import Escalations
-from web.settings.reader import Settings
+from web.jobs.alert_changes import AlertChangeJob
+from web.jobs.escalations import EscalationJob
+from web.settings.environment import Settings
 
 
 class Escalated(Pages):
@@ -125,18 +125,18 @@ class Escalated(Pages):
 
     def follow(self) -> None:
         """Process due changes of alerts and due escalation steps."""
-        self.kept.get("changes", self.settings, self._make_changes).run_due()
+        self.kept.get("changes", self.settings, self._make_changes).process_all_due_work()
         self.take_steps()
 
     def take_steps(self) -> int:
         """Process due steps, and return the number of escalations."""
-        return self.kept.get("steps", self.settings, self._make_steps).run_due()
+        return self.kept.get("steps", self.settings, self._make_steps).process_all_due_work()
 
-    def _make_changes(self, settings: Settings) -> AlertChanges:
-        return AlertChanges(settings, clock=self._clock)
+    def _make_changes(self, settings: Settings) -> AlertChangeJob:
+        return AlertChangeJob(settings, clock=self._clock)
 
-    def _make_steps(self, settings: Settings) -> Escalations:
-        return Escalations(settings, clock=self._clock)
+    def _make_steps(self, settings: Settings) -> EscalationJob:
+        return EscalationJob(settings, clock=self._clock)
 
     def _clock(self) -> datetime:
         return self.now

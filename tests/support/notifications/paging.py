@@ -20,16 +20,16 @@ from domain.paging.notifications.contacts import (
     build_contact,
     create_contact,
 )
-from domain.paging.notifications.paging import NewPage, cancel_pages, queue_pages
-from domain.projects.creation import create_group, create_project
+from domain.paging.notifications.page_queue import NewPage, cancel_pages, queue_pages
+from domain.projects.namespace_changes import create_group, create_project
 from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow
 from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
 from tests.support.mail.stored_texts import decrypt_mails
 from web.database.engine import open_engine
-from web.jobs.pages import PagingJob
-from web.settings.reader import Settings
+from web.jobs.paging import PagingJob
+from web.settings.environment import Settings
 
 #: Time that cannot be mistaken for the current time.
 EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
@@ -189,14 +189,14 @@ class Pages:
 
     def run(self, **changes: Any) -> None:
         """Batch and send due pages."""
-        self._kept_worker(**changes).run_due()
+        self._kept_worker(**changes).process_all_due_work()
 
     def run_for(self, seconds: float, **changes: Any) -> None:
         """Let time pass with a worker that runs each second."""
         worker = self._kept_worker(**changes)
         for _ in range(round(seconds)):
             self.now += timedelta(seconds=1)
-            worker.run_due()
+            worker.process_all_due_work()
 
     def wait(self, **time: float) -> None:
         self.now += timedelta(**time)

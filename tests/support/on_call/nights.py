@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.paging.on_call.shifts import find_current_and_next, find_users_on_call
+from domain.paging.on_call.shifts import find_current_and_next_users, find_users_on_call
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -123,5 +123,5 @@ def _local(text: str) -> str:
 def _next_on_call(
     schedule_ids: Collection[int], *, moment: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    found = find_current_and_next(schedule_ids, moment=moment, session=session)
+    found = find_current_and_next_users(schedule_ids, moment=moment, session=session)
     return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}

@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell
 from web.jobs.repositories import run_registry_removals
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 def tags_of(repository: Any) -> list[str]:

@@ -22,15 +22,15 @@ from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
-from domain.projects import creation
+from domain.projects import namespace_changes
 from domain.projects.members import OPERATOR_VIEWER
-from domain.releases.usage.call_counts import Consumer, UsageShape
-from models import AccessToken, CallCount, CallShape, InstanceSetting
+from domain.releases.usage.call_counts import Consumer, UsageSignature
+from models import AccessToken, CallCount, CallSignature, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.sign_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.http.transactions import allow_writes
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -134,9 +134,11 @@ class RecordedService:
     def project_of(self, owner: UserView, group: str = "acme") -> int:
         """Create a project in a new group, both owned by a user; return the project's id."""
         with self.session() as session:
-            made = creation.create_group(group, reserved=frozenset(), session=session, now=self.now)
-            creation.add_owner(made, owner.id, session=session, now=self.now)
-            project = creation.create_project(
+            made = namespace_changes.create_group(
+                group, reserved=frozenset(), session=session, now=self.now
+            )
+            namespace_changes.add_owner(made, owner.id, session=session, now=self.now)
+            project = namespace_changes.create_project(
                 f"{group}/shop",
                 visibility="private",
                 reserved=frozenset(),
@@ -164,7 +166,7 @@ class RecordedService:
         self, caller: Consumer, method: str, route: str, *changes: str, calls: int = 1
     ) -> None:
         """Count calls without sending them, with the changes that concern their values."""
-        shape = UsageShape(method, route, (), changes)
+        shape = UsageSignature(method, route, (), changes)
         for _ in range(calls):
             counter = self.app.extensions["gatebell"].calls
             counter.count_call(caller, shape, address="192.0.2.7", now=self.now)
@@ -189,12 +191,12 @@ class RecordedService:
         stored: bool = self.app.extensions["gatebell_calls"].flush_counts()
         return stored
 
-    def rows(self) -> list[tuple[CallShape, CallCount]]:
+    def rows(self) -> list[tuple[CallSignature, CallCount]]:
         """Return the stored calls, ordered by route."""
         with Session(self.engine) as session:
             found = session.execute(
-                select(CallShape, CallCount)
-                .join(CallCount, CallCount.shape_id == CallShape.id)
-                .order_by(CallShape.route, CallShape.parameters, CallCount.id)
+                select(CallSignature, CallCount)
+                .join(CallCount, CallCount.shape_id == CallSignature.id)
+                .order_by(CallSignature.route, CallSignature.parameters, CallCount.id)
             )
             return [(row[0], row[1]) for row in found]

@@ -27,7 +27,7 @@ from tests.support.sign_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from web.database.engine import open_engine
 from web.extensions import db
 from web.services import get_services
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 ROOT = Path(__file__).parents[3]
 #: Secret key of services on Postgres without another one.
@@ -295,7 +295,7 @@ def running(live: LiveGatebell) -> Iterator[LiveGatebell]:
 def close_app(app: Flask) -> None:
     """Close the connections of an app in this process."""
     with app.app_context():
-        get_services().connections.close_connections()
+        get_services().connections.close_idle_connections()
         db.session.remove()
         db.engine.dispose()
 

@@ -8,7 +8,7 @@ from models import Identity
 from tests.support.accounts.people import database_of, now
 from tests.support.service.live import LiveGatebell
 from web.jobs.identities import check_identities
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 def check_in_an_hour(service: LiveGatebell) -> None:

@@ -135,7 +135,7 @@ ENDPOINTS = (
     Endpoint("device.open_request", "POST", "/oauth/device", ("user_code",)),
     Endpoint("device.ask_for_phone", "GET", "/oauth/device/phone", ("user_code",)),
     Endpoint("device.show_to_phone", "POST", "/oauth/device/phone", ("user_code",)),
-    Endpoint("device.begin_again", "GET", "/oauth/device/decision", ("request",)),
+    Endpoint("device.redirect_after_sign_in", "GET", "/oauth/device/decision", ("request",)),
     Endpoint("device.decide", "POST", "/oauth/device/decision", ("request", "decision")),
     Endpoint("logout.ask", "GET", "/oauth/logout", LOGOUT),
     Endpoint("logout.decide", "POST", "/oauth/logout", LOGOUT),

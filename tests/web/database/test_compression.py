@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from web.database.engine import build_psycopg_url, open_autocommit_engine, open_engine
 from web.database.sessions import set_session_defaults
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _OFFERED = "SELECT enumvals FROM pg_settings WHERE name = 'default_toast_compression'"
 _CHOSEN = "SHOW default_toast_compression"

@@ -19,10 +19,10 @@ from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
 from tests.support.database.sql_statements import collect_statements
 from tests.support.service.commands import operate
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.engine import open_engine
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
@@ -109,7 +109,7 @@ def connections(app: Flask) -> Iterator[AutocommitPool]:
     """Return the kept connections of this process."""
     found: AutocommitPool = services_of(app).connections
     yield found
-    found.close_connections()
+    found.close_idle_connections()
 
 
 ONE = text("SELECT 1")

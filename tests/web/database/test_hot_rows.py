@@ -7,13 +7,13 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, func, select, text
 
-from domain.alerts.listing.charts import count_alerts_by_day
+from domain.alerts.listing.daily_counts import count_alerts_by_day
 from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.retention import update_daily_counts
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def integration_of(app: Flask, kind: str, name: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from models import (
     AuditEvent,
     Authorization,
     DeviceAuthorization,
-    TokenRefusal,
+    RejectedOAuthRequest,
 )
 from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.oauth.token_states import (
@@ -40,7 +40,7 @@ from tests.support.oauth.token_states import (
     State,
     stored,
 )
-from web.database.prepared_statements import PreparedStatements
+from web.database.prepared_statements import PreparedStatementExecutor
 from web.extensions import db
 from web.oauth import build_oauth_context
 
@@ -52,7 +52,7 @@ _TABLES = (
     (AccessToken, "user_id"),
     (DeviceAuthorization, "application_id"),
     (ApplicationSecret, "application_id"),
-    (TokenRefusal, "application_id"),
+    (RejectedOAuthRequest, "application_id"),
     (Application, "owner_id"),
     (AuditEvent, "user_id"),
 )
@@ -179,7 +179,7 @@ def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str
         copy = stored(STATES[kind]())
         # The statement is captured here, and runs below.
         with (
-            patch.object(PreparedStatements, "run_statement", lambda *_: ()),
+            patch.object(PreparedStatementExecutor, "run_statement", lambda *_: ()),
             collect_postgres_statements() as sent,
         ):
             answer(copy, may_write=True)

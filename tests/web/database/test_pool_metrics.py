@@ -10,14 +10,14 @@ from flask.testing import FlaskClient
 from sqlalchemy import create_engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.core.hosts import PRUNE_JOB, claim_run
+from domain.core.hosts import PRUNE_JOB, claim_job_run
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from tests.support.accounts.people import now
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.engine import build_engine_options, open_autocommit_engine
 from web.extensions import db
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -40,7 +40,7 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
         engine.connect()
     kept = AutocommitPool(open_autocommit_engine(small), size=1, timeout_seconds=0.1)
     kept.run_transaction(lambda: _fail_to_take(kept))
-    kept.close_connections()
+    kept.close_idle_connections()
     engine.dispose()
     taken, timed_out = (events(client, name) for name in ("last_connection_taken", "timed_out"))
     assert (taken - before[0], timed_out - before[1]) == (2, 2)
@@ -57,7 +57,7 @@ def test_metrics_show_queued_mail_and_pruning(client: FlaskClient) -> None:
     with client.application.app_context():
         keyring, long_ago = get_services().keyring, now() - timedelta(minutes=5)
         queue_emails([message], session=db.session(), keyring=keyring, now=long_ago)
-        claim_run(PRUNE_JOB, period=timedelta(minutes=10), session=db.session(), now=now())
+        claim_job_run(PRUNE_JOB, period=timedelta(minutes=10), session=db.session(), now=now())
         db.session.commit()
     found = scraped(client)
     assert found["gatebell_mail_queue_messages"] == 1

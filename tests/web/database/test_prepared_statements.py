@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from tests.web.database.test_database import services_of
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from web.database.engine import open_engine
 from web.database.schema import migrate_to_newest, migrate_to_revision
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 

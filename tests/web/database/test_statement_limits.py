@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tests.web.database.test_database import services_of
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 ENDLESS = {
     "sqlite": (

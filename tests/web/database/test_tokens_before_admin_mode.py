@@ -10,7 +10,7 @@ from domain.core.clock import read_system_clock
 from models import AccessToken, PersonalAccessToken, User
 from web.database.schema import get_newest_known_revision, migrate_to_revision
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _BEFORE = "0062"
 

@@ -16,9 +16,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from tests.support.service.live import ROOT
-from web.database.connections import AutocommitPool
+from web.database.autocommit_pool import AutocommitPool
 from web.database.engine import open_autocommit_engine, open_engine
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -109,4 +109,4 @@ def test_the_lock_holder_can_read_while_all_writer_connections_wait(
             assert connections.execute_statement(select(literal(1)))
     with pytest.raises(OperationalError, match="locked"):
         waiting.result()
-    connections.close_connections()
+    connections.close_idle_connections()

@@ -10,7 +10,7 @@ from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.message_receiver import Receiver, running_receiver
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ from tests.support.notifications.escalations import Escalated
 from tests.support.service.commands import operate
 from web.database.engine import use_engine
 from web.extensions import db
-from web.jobs.alert_changes import AlertChanges, ChangeHandler
-from web.settings.reader import Settings
+from web.jobs.alert_changes import AlertChangeJob, ChangeHandler
+from web.settings.environment import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -87,8 +87,8 @@ class Project:
 
     def run(self) -> None:
         handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: self.handle}
-        with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
-            loop.run_due()
+        with AlertChangeJob(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
+            loop.process_all_due_work()
 
     def waiting(self) -> int:
         with self.app.app_context():
@@ -137,7 +137,7 @@ def test_changes_are_batched_after_a_transaction_that_was_not_full(project: Proj
     project.follow(Follower.INCIDENTS)
     handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: project.handle}
     project.send(webhook(item("a")))
-    with AlertChanges(project.settings, clock=lambda: NOON, handlers=handlers) as loop:
+    with AlertChangeJob(project.settings, clock=lambda: NOON, handlers=handlers) as loop:
         assert loop.process_due_work() == 1
         project.send(webhook(item("b")))
         began = monotonic()
@@ -249,8 +249,8 @@ class Storms(Escalated):
             handled.extend((each.kind.value, each.alert_id) for each in changes)
 
         handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: handle}
-        with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
-            loop.run_due()
+        with AlertChangeJob(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
+            loop.process_all_due_work()
         return handled
 
     def followed(self, path: str) -> int:

@@ -13,7 +13,7 @@ from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.mail import queue_assignment_notices, send_mail
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 

@@ -13,16 +13,16 @@ from domain.audit.seals import get_or_create_audit_key
 from domain.audit.streamed_events import queue_streamed_event
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
-from domain.housekeeping.rekeying import reencrypt_all_columns
+from domain.housekeeping.secret_key_rotation import reencrypt_all_columns
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
 from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.message_receiver import Receiver
 from tests.support.sign_in.password_rules import RULES
-from web.jobs.mail import queue_destination_mail
+from web.jobs.mail import queue_destination_failure_mail
 from web.jobs.retention import prune_database
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 DOWN = "http://127.0.0.1:1/in?key=of-the-collector"
 OLD_KEY, NEW_KEY = "the key of yesterday, which is long", "the key of tomorrow, which is long"
@@ -61,7 +61,7 @@ def test_administrators_are_notified_once_of_a_failing_destination(streams: Stre
     written = []
     for _ in range(6):
         streams.advance_time(hours=12)
-        written.append(queue_destination_mail(streams.settings, clock=lambda: streams.now))
+        written.append(queue_destination_failure_mail(streams.settings, clock=lambda: streams.now))
     assert written == [0, 1, 0, 0, 0, 0]
     (message,) = mails(streams)
     assert message.recipient == "root@people.example"
@@ -90,7 +90,7 @@ def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams
     assert prune_database(streams.settings)["audit_stream_entries"] == 0
     state = streams.read_stream_state(stream)
     assert (state.backlog, state.dropped) == (1, 2)
-    assert queue_destination_mail(streams.settings, clock=lambda: streams.now) == 1
+    assert queue_destination_failure_mail(streams.settings, clock=lambda: streams.now) == 1
     (message,) = mails(streams)
     assert message.subject == "Audit events were discarded"
     assert "2 so far" in message.text

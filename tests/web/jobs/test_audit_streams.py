@@ -18,7 +18,7 @@ from domain.delivery.audit_streams.streams import (
     delete_orphaned_events,
     drop_old_stream_events,
 )
-from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.destination_claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.message_receiver import Received, Receiver, running_receiver
@@ -153,7 +153,7 @@ def test_an_unresponsive_destination_does_not_delay_others(
         streams.create_destination(receiver.url)
         written = streams.write_events(3)
         with streams.create_worker() as worker:
-            working = Thread(target=worker.run_due)
+            working = Thread(target=worker.process_all_due_work)
             working.start()
             receiver.wait_for(3, "token.revoked")
             assert silent.received == []
@@ -167,7 +167,7 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
     streams.create_destination(receiver.url)
     written = streams.write_events(20)
     with streams.create_worker() as one, streams.create_worker() as other:
-        workers = [Thread(target=each.run_due) for each in (one, other)]
+        workers = [Thread(target=each.process_all_due_work) for each in (one, other)]
         for each in workers:
             each.start()
         for each in workers:

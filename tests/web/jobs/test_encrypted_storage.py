@@ -10,7 +10,7 @@ from domain.core.hosts import HostReport, record_host_report
 from domain.core.keyring import Keyring
 from domain.delivery.mail.outbox import redact_secret_links
 from domain.delivery.outgoing.destinations import ENCRYPTED_URL
-from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all_columns
+from domain.housekeeping.secret_key_rotation import get_secret_key_rotation, reencrypt_all_columns
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write
@@ -187,4 +187,4 @@ def test_urls_of_the_previous_release_are_encrypted_once_no_older_host_is_presen
     with webhooks.open_session() as session:
         assert session.scalars(select(WebhookEndpoint.url)).one() == ENCRYPTED_URL
     assert webhooks.read_webhook_state(made).url == url
-    assert webhooks.read_webhook_state(made).shown_url == "http://127.0.0.1:1/"
+    assert webhooks.read_webhook_state(made).redacted_url == "http://127.0.0.1:1/"

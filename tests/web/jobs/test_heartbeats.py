@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from app import create_app
-from blueprints.heartbeats import receiving
+from blueprints.heartbeats import pings
 from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.projects.deletion import delete_project
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
@@ -20,10 +20,10 @@ from tests.support.accounts.namespaces import get_namespace
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db
-from web.jobs.clock_corrections import ClockCorrections
-from web.jobs.heartbeats import run_due
+from web.jobs.clock_corrections import ClockCorrectionJob
+from web.jobs.heartbeats import process_all_due_work
 from web.jobs.retention import prune_database, remove_deleted_data
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -57,7 +57,7 @@ class Night:
         self.now += seconds * SECOND
 
     def work(self) -> int:
-        return run_due(self.settings, clock=self.clock)
+        return process_all_due_work(self.settings, clock=self.clock)
 
     def at(self, seconds: float) -> list[str]:
         """Set the clock to seconds after noon, run a worker, and return the alerts."""
@@ -372,7 +372,7 @@ def test_the_worker_completes_the_evaluation_of_a_ping(
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr(receiving, "evaluate_heartbeat", _away)
+        patch.setattr(pings, "evaluate_heartbeat", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1
@@ -392,11 +392,11 @@ def test_a_clock_that_ran_ahead_delays_no_alert(night: Night, schedule: tuple[st
     night.ping()
     night.work()
     night.now = NOON
-    with ClockCorrections(night.settings, clock=night.clock) as loop:
-        loop.run_due()
+    with ClockCorrectionJob(night.settings, clock=night.clock) as loop:
+        loop.process_all_due_work()
     assert night.at(3_600 + 299) == []
     assert night.at(3_600 + 301) == [f"{MISSED}: triggered"]
     # Afterwards, the heartbeat works as before.
-    with ClockCorrections(night.settings, clock=night.clock) as loop:
-        loop.run_due()
+    with ClockCorrectionJob(night.settings, clock=night.clock) as loop:
+        loop.process_all_due_work()
     assert night.at(3_600 + 400) == [f"{MISSED}: triggered"]

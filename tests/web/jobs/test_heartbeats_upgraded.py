@@ -11,7 +11,7 @@ from tests.support.service.live import close_app
 from tests.web.jobs.test_heartbeats import MISSED, SECOND, Night, resolve
 from web.database.schema import get_newest_known_revision, migrate_to_revision
 from web.extensions import db
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ from tests.support.sign_in.openid_provider import (
 from tests.support.sign_in.provider_groups import new_group, person_of, role_of
 from tests.support.sign_in.second_factors import assert_signed_in, is_signed_in
 from web.jobs.identities import check_identities
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 @pytest.fixture(scope="module", params=KINDS)

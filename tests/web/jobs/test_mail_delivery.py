@@ -18,11 +18,11 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.tls_server import lax_context
+from web.jobs.job_intervals import WorkerHeartbeatJob
 from web.jobs.mail import MailJob
 from web.jobs.scheduler import Scheduler
-from web.jobs.worker import WorkerHeartbeatJob
 from web.outgoing.mail_server import build_mail_server
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -179,7 +179,7 @@ def test_a_password_is_not_sent_over_a_network_without_tls(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The code treats this server as one on another machine.
-    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_local", False)
     write(outbox)
     port = outbox.settings.mail_url.rpartition(":")[2]
 
@@ -257,7 +257,7 @@ def test_a_remote_server_needs_starttls_and_a_trusted_certificate(
     *,
     is_trusted: bool,
 ) -> None:
-    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_local", False)
     if not is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", "/dev/null")
     mailbox = Mailbox()

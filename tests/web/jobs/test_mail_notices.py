@@ -8,7 +8,7 @@ from domain.access.roles import Role
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
-from domain.projects import creation
+from domain.projects import namespace_changes
 from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
@@ -107,8 +107,8 @@ def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, k
     path = "acme/shop" if kind == "project" else "acme"
     with Session(outbox.engine) as session, session.begin():
         for each in ("acme", "elsewhere"):
-            creation.create_group(each, reserved=frozenset(), session=session, now=MADE)
-        creation.create_project(
+            namespace_changes.create_group(each, reserved=frozenset(), session=session, now=MADE)
+        namespace_changes.create_project(
             "acme/shop", visibility="private", reserved=frozenset(), session=session, now=MADE
         )
         for namespace, name, role in (

@@ -17,16 +17,16 @@ import pytest
 from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import find_last_run, record_run
+from domain.core.due_time_sql import NOW, compute_time_parameters
+from domain.core.hosts import find_last_job_run, record_job_run
 from domain.core.job_results import list_failed_jobs
-from domain.core.schedule_conditions import NOW, compute_parameters
 from models import JobTurn
 from tests.support.database.databases import ON_POSTGRES
-from web.database.driver_statements import RepeatedQuery
+from web.database.compiled_statements import RepeatedQuery
 from web.database.engine import open_autocommit_engine, use_engine
+from web.jobs.job_intervals import build_jobs
 from web.jobs.scheduler import Job, PeriodicJob, PerWorkerJob, Scheduler
-from web.jobs.worker import build_jobs
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 START, MINUTE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
 #: Number of seconds that is enough on a busy machine; no test waits for all of it.
@@ -55,7 +55,7 @@ class Work(Job):
         self.due = self._is_due
         self._do = do
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         if not self.is_due(self._is_due):
             return 0
         self._do()
@@ -70,12 +70,12 @@ def wait_for(event: Event) -> None:
 
 def store(name: str, settings: Settings, *, at: datetime = START) -> None:
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
-        record_run(name, session=session, now=at)
+        record_job_run(name, session=session, now=at)
 
 
 def turn(name: str, settings: Settings) -> datetime | None:
     with use_engine(settings) as engine, Session(engine) as session:
-        return find_last_run(name, session=session)
+        return find_last_job_run(name, session=session)
 
 
 def test_a_due_job_starts_while_another_job_is_slow(settings: Settings) -> None:
@@ -97,9 +97,9 @@ def test_a_job_starts_when_it_becomes_due(settings: Settings) -> None:
     looks = Counter[str]()
 
     class Counted(Work):
-        def run_due(self) -> int:
+        def process_all_due_work(self) -> int:
             looks[self.name] += 1
-            return super().run_due()
+            return super().process_all_due_work()
 
     with Scheduler([Counted("later", settings, is_done.set, clock=clock)], settings, clock=clock):
         assert not is_done.wait(1)
@@ -159,7 +159,7 @@ def test_an_outage_is_logged_in_one_line_without_a_traceback(
             store("any", settings)
         raise_from_the_database(settings)
 
-    monkeypatch.setattr("web.database.driver_statements.RepeatedQuery.fetch_first_row", away)
+    monkeypatch.setattr("web.database.compiled_statements.RepeatedQuery.fetch_first_row", away)
     with caplog.at_level(logging.INFO), Scheduler([job], settings):
         assert is_back.wait(PATIENCE)
     (told,) = [
@@ -206,7 +206,7 @@ def test_an_idle_worker_logs_and_starts_nothing(
 ) -> None:
     jobs = [each for each in build_jobs(settings) if each.due is not None]
     with use_engine(settings) as engine, Session(engine) as session:
-        values = compute_parameters(datetime.now(UTC))
+        values = compute_time_parameters(datetime.now(UTC))
         for job in jobs:
             assert job.due is not None
             assert not session.scalar(select(job.due), values), job.name
@@ -228,7 +228,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
     ]
     with ThreadPoolExecutor(len(jobs)) as workers:
         for _ in range(2):
-            list(workers.map(lambda job: job.run_due(), jobs))
+            list(workers.map(lambda job: job.process_all_due_work(), jobs))
             clock.now += MINUTE
     assert done == {"once": 2, "each": 6}
 
@@ -255,7 +255,7 @@ def test_the_next_period_has_its_own_turn_in_spite_of_clock_changes(
     moments_of_looks = [START + MINUTE * each for each in (0, 0.5, 1, 60, 2)]
     for moment in moments_of_looks:
         clock.now = moment
-        job.run_due()
+        job.process_all_due_work()
     assert done == [moments_of_looks[each] for each in (0, 2, 3, 4)]
 
 
@@ -283,7 +283,7 @@ def test_a_job_that_runs_in_one_worker_is_not_started_by_another(settings: Setti
             assert monotonic() < deadline
             sleep(0.02)
         clock.now = following
-        other.run_due()
+        other.process_all_due_work()
     is_over.set()
     for job in (long, other):
         job.finish_current_run()
@@ -296,7 +296,7 @@ def test_the_turn_of_a_killed_worker_is_taken_by_another(settings: Settings) -> 
     store("job", settings, at=START + MINUTE)
     job = PeriodicJob("job", MINUTE, lambda _: done.update(["job"]), settings, clock=clock)
     for _ in range(3):
-        job.run_due()
+        job.process_all_due_work()
         clock.now += MINUTE
     assert done == {"job": 1}
 
@@ -339,7 +339,7 @@ class Locker(Job):
         super().__init__(settings)
         self.has_first, self.is_done = Event(), Event()
 
-    def run_due(self) -> int:
+    def process_all_due_work(self) -> int:
         with Session(self.engine) as session, session.begin():
             lock("first", session)
             if not self.has_first.is_set():

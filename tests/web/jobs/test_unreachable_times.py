@@ -14,7 +14,7 @@ from tests.support.service.live import close_app
 from tests.web.jobs.test_heartbeats import MISSED, NOON, Night
 from web.extensions import db
 from web.jobs.retention import prune_database
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.both_databases
 

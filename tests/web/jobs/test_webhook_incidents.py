@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import delete, select, update
 
-from domain.core.schedule_conditions import compute_parameters
+from domain.core.due_time_sql import compute_time_parameters
 from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, lock_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
@@ -69,7 +69,7 @@ def test_no_message_is_sent_about_a_deleted_incident(
     # The change is also not due any more.
     with webhooks.open_session() as session:
         assert not session.scalar(
-            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+            select(INCIDENT_CHANGES_ARE_DUE), compute_time_parameters(webhooks.now)
         )
 
 
@@ -78,7 +78,7 @@ def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Web
     open_incident(webhooks, 1)
     with webhooks.open_session() as session:
         assert not session.scalar(
-            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+            select(INCIDENT_CHANGES_ARE_DUE), compute_time_parameters(webhooks.now)
         )
 
 

@@ -9,7 +9,7 @@ from domain.core.keyring import Keyring
 from domain.delivery.webhooks import endpoints
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, requeue_delivery
 from domain.delivery.webhooks.types import DeliveryState, Webhook
-from domain.housekeeping.rekeying import reencrypt_all_columns
+from domain.housekeeping.secret_key_rotation import reencrypt_all_columns
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.message_receiver import Receiver

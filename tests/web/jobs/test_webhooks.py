@@ -22,7 +22,7 @@ from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.message_receiver import Received, Receiver
 from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
-from web.jobs.mail import queue_destination_mail
+from web.jobs.mail import queue_destination_failure_mail
 from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"
@@ -226,7 +226,7 @@ def test_an_endpoint_that_fails_for_days_is_paused_and_maintainers_are_notified(
 
 
 def mail(webhooks: Webhooks) -> int:
-    return queue_destination_mail(webhooks.settings, clock=lambda: webhooks.now)
+    return queue_destination_failure_mail(webhooks.settings, clock=lambda: webhooks.now)
 
 
 @pytest.mark.long

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundError
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy
 from web.outgoing.addresses import resolve_allowed_addresses
 
 REFUSED = (
@@ -31,7 +31,7 @@ def test_a_non_public_address_is_rejected(address: str) -> None:
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_allowed(address: str) -> None:
-    assert AddressPolicy().find_blocked_kind(ip_address(address)) is None
+    assert AddressPolicy().find_blocked_address_kind(ip_address(address)) is None
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_an_ipv4_mapped_ipv6_address_is_treated_as_ipv4() -> None:
 
 def test_an_allowed_network_does_not_allow_others() -> None:
     policy = AddressPolicy.from_networks("127.0.0.0/8, fd00::/8")
-    assert policy.find_blocked_kind(ip_address("127.0.0.2")) is None
-    assert policy.find_blocked_kind(ip_address("fd12::1")) is None
-    assert policy.find_blocked_kind(ip_address("10.0.0.1")) == "a private address"
-    assert policy.find_blocked_kind(ip_address("::1")) == "a loopback address"
+    assert policy.find_blocked_address_kind(ip_address("127.0.0.2")) is None
+    assert policy.find_blocked_address_kind(ip_address("fd12::1")) is None
+    assert policy.find_blocked_address_kind(ip_address("10.0.0.1")) == "a private address"
+    assert policy.find_blocked_address_kind(ip_address("::1")) == "a loopback address"
 
 
 def test_forbidden_addresses_of_a_name_are_skipped(

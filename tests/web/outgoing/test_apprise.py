@@ -16,7 +16,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.message_receiver import Received, Receiver, running_telephone
 from tests.support.service.ports import free_port
 from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 LOOPBACK = "127.0.0.1:1-65535"
 _SECRET = "s3cr3t-token-of-alice"

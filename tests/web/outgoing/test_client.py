@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from domain.delivery.outgoing.addresses import AddressPolicy
 from domain.delivery.outgoing.errors import OutgoingError
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.message_receiver import Received, Receiver, running_receiver

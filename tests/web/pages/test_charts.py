@@ -5,25 +5,25 @@ from itertools import pairwise
 
 import pytest
 
-from domain.alerts.listing.charts import DayCounts
+from domain.alerts.listing.daily_counts import DayCounts
 from web.pages.charts import (
     BASE,
     TOP,
-    Label,
+    ColumnLabel,
     Series,
-    build_bars,
+    build_bar_chart,
     build_count_scale,
     build_duration_scale,
     build_lines,
-    build_severity_bars,
-    compute_level,
+    build_severity_chart,
+    compute_heat_level,
     list_level_ranges,
 )
 from web.pages.daily_charts import list_last_days
 
 
-def labels(count: int) -> list[Label]:
-    return [Label(f"Day {number}", f"{number}") for number in range(count)]
+def labels(count: int) -> list[ColumnLabel]:
+    return [ColumnLabel(f"Day {number}", f"{number}") for number in range(count)]
 
 
 def alerts(*values: float | None) -> Series:
@@ -65,7 +65,7 @@ def test_a_scale_of_durations_has_round_durations(maximum: int, ticks: list[str]
 
 
 def test_bars_stand_on_the_base_line_and_never_disappear() -> None:
-    chart = build_bars(labels(3), [alerts(0, 1, 4_000)])
+    chart = build_bar_chart(labels(3), [alerts(0, 1, 4_000)])
     assert [len(column.shapes) for column in chart.columns] == [0, 1, 1]
     small, large = (column.shapes[0] for column in chart.columns[1:])
     assert (small.y, small.height) == (BASE - 2, 2)
@@ -75,7 +75,7 @@ def test_bars_stand_on_the_base_line_and_never_disappear() -> None:
 
 def test_stacked_bars_have_the_values_of_all_series_in_their_text() -> None:
     series = [alerts(1, 0), Series(name="bad", label="Rejected", values=[2, 0])]
-    chart = build_bars(labels(2), [*series, Series(name="x", label="Empty", values=[0, 0])])
+    chart = build_bar_chart(labels(2), [*series, Series(name="x", label="Empty", values=[0, 0])])
     assert [each.name for each in chart.series] == ["alerts", "bad"]
     lower, upper = chart.columns[0].shapes
     assert upper.y + upper.height == pytest.approx(lower.y, abs=0.01)
@@ -84,8 +84,8 @@ def test_stacked_bars_have_the_values_of_all_series_in_their_text() -> None:
 
 
 def test_a_chart_of_one_column_or_none_is_drawn() -> None:
-    assert len(build_bars(labels(1), [alerts(5)]).columns) == 1
-    assert build_bars([], [alerts()]).columns == ()
+    assert len(build_bar_chart(labels(1), [alerts(5)]).columns) == 1
+    assert build_bar_chart([], [alerts()]).columns == ()
     assert build_lines(labels(2), [alerts(None, None)]).segments == ()
 
 
@@ -100,7 +100,7 @@ def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
 def test_marks_belong_to_their_days() -> None:
     days = [DayCounts(day=date(2026, 3, day), counts={"high": 0, "low": day}) for day in (1, 2)]
     marks = {date(2026, 3, 2): ["v2", "v3"], date(2026, 2, 1): ["v1"]}
-    chart = build_severity_bars(days, "/alerts?status=all", marks, "/production")
+    chart = build_severity_chart(days, "/alerts?status=all", marks, "/production")
     assert [each.marks for each in chart.columns] == [(), ("v2", "v3")]
     assert [(each.name, each.href) for each in chart.series] == [
         ("low", "/alerts?status=all&severity=low")
@@ -116,7 +116,7 @@ def test_a_heat_map_has_levels_with_their_ranges() -> None:
     assert list_level_ranges(0) == ()
     assert list_level_ranges(1) == ((4, 1, 1),)
     assert list_level_ranges(8) == ((1, 1, 2), (2, 3, 4), (3, 5, 6), (4, 7, 8))
-    assert [compute_level(count, 8) for count in (0, 1, 2, 3, 8)] == [0, 1, 1, 2, 4]
+    assert [compute_heat_level(count, 8) for count in (0, 1, 2, 3, 8)] == [0, 1, 1, 2, 4]
 
 
 def test_the_day_of_a_clock_change_has_23_hours() -> None:

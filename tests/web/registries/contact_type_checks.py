@@ -9,12 +9,12 @@ from flask.testing import FlaskClient
 from domain.paging.notifications.contact_types.base import ContactAddress, SendProblem
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES
 from domain.paging.notifications.contacts import Contact, ContactOwner
-from domain.paging.notifications.queue_state import find_contact_type_states
+from domain.paging.notifications.message_queue_state import find_contact_type_states
 from tests.support.notifications.paging import Pages, Person
 from tests.support.oauth.registrations import token_of
 from tests.support.service.commands import operate
 from tests.web.registries.made_up_contact_type import PIGEON
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "the very first of them"

@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
-from domain.oauth.applications.refusals import find_rejected_requests
+from domain.oauth.applications.rejected_requests import find_rejected_requests
 from domain.oauth.error_help import OAUTH_ERRORS
 from domain.oauth.grants.registry import list_registrable_grant_types
 from domain.oauth.registration import parse_client_metadata

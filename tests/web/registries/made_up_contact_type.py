@@ -10,7 +10,7 @@ from domain.paging.notifications.contact_types.base import (
     ContactTransports,
     ContactType,
     SendProblem,
-    UrlReader,
+    UrlParser,
 )
 
 _REGISTRY = "domain.paging.notifications.contact_types.registry"
@@ -28,7 +28,7 @@ class Pigeon(ContactType):
         self.sent: list[tuple[str, str]] = []
         self.problem: SendProblem | None = None
 
-    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlParser) -> ContactAddress:
         del read_url
         return ContactAddress(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
 

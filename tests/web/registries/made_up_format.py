@@ -10,8 +10,12 @@ from typing import Any
 
 from domain.alerts.formats.base import AlertFormat, Guide, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.reading.incoming import MissingAttributesError, ParsedBody, UnreadableBodyError
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.parsing.incoming_alert import (
+    MissingAttributesError,
+    ParsedBody,
+    UnreadableBodyError,
+)
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.tools.base import MonitoringTool
 
 _REGISTRY = "domain.alerts.formats.registry"

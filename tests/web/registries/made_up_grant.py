@@ -9,7 +9,7 @@ from typing import Literal
 from authlib.oauth2.rfc6749 import grants
 
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.reasons import RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.rejection_reasons import RejectedGrantError, Rejection, RejectionReason
 
 _REGISTRY = "domain.oauth.grants.registry"
 _LINE = "    DeviceCodeGrant,\n"

@@ -15,7 +15,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.types.base import get_column_values
 from domain.delivery.destination_types import Destination as DestinationShown
-from domain.delivery.outgoing.claims import (
+from domain.delivery.outgoing.destination_claims import (
     ClaimedDelivery,
     DeliveryAttempt,
     DeliveryFailure,
@@ -23,7 +23,7 @@ from domain.delivery.outgoing.claims import (
 )
 from domain.delivery.outgoing.destinations import (
     DestinationDetails,
-    DestinationKind,
+    DestinationManager,
     DestinationQueue,
     DestinationState,
     DestinationWithSecret,
@@ -34,8 +34,8 @@ from models.base import Base, BigId
 from models.destination import Destination
 from tests.support.service.message_receiver import Receiver, running_receiver
 from web.database.engine import open_engine
-from web.jobs.destinations import DestinationWorker
-from web.settings.reader import Settings
+from web.jobs.destinations import DestinationJob
+from web.settings.environment import Settings
 
 #: Separate from the product's metadata, whose tables are compared with the migrations.
 _TABLES = MetaData()
@@ -58,7 +58,7 @@ class Raven(Base):
     hatched_at: Mapped[datetime]
 
 
-class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
+class Castles(DestinationManager[Castle, DestinationShown, DestinationDetails]):
     noun, message_noun = "castle", "raven"
     max_destinations = 2
     too_many, not_found = "The realm is full.", "No such castle."
@@ -107,7 +107,7 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
 CASTLES = Castles()
 
 
-class RavenPost(DestinationWorker):
+class RavenPost(DestinationJob):
     name = "ravens"
     kind = CASTLES
     subject = "castle"
@@ -168,13 +168,13 @@ def test_messages_of_a_new_kind_are_signed_retried_and_sent_in_order(
     realm.hatch(castle, '"First"')
     realm.hatch(castle, '"Second"')
     receiver.answer = lambda _request: (503, {})
-    realm.worker.run_due()
+    realm.worker.process_all_due_work()
     state = realm.state(castle)
     assert (state.state, state.failures, state.backlog) == (DestinationState.RETRYING, 1, 2)
     assert state.next_try_at == realm.now + timedelta(seconds=1.2)
     realm.now += timedelta(seconds=7)
     receiver.answer = lambda _request: (204, {})
-    realm.worker.run_due()
+    realm.worker.process_all_due_work()
     assert [each.body for each in receiver.received] == [b'"First"', b'"Second"']
     assert realm.state(castle).state is DestinationState.ACTIVE
     with pytest.raises(WebhookVerificationError):
@@ -204,7 +204,7 @@ def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
     realm.hatch(castle)
     with Session(realm.engine) as session, session.begin():
         CASTLES.pause_destination(castle.id, owner=1, session=session, now=realm.now)
-    assert realm.worker.run_due() == 0
+    assert realm.worker.process_all_due_work() == 0
     with Session(realm.engine) as session, session.begin():
         until = realm.now + timedelta(days=1)
         CASTLES.rotate_secret(
@@ -220,7 +220,7 @@ def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
             castle.id, details, owner=1, session=session, keyring=realm.keyring
         )
         CASTLES.resume_destination(castle.id, owner=1, session=session)
-    assert realm.worker.run_due() == 1
+    assert realm.worker.process_all_due_work() == 1
     (received,) = receiver.received
     assert len(received.headers["webhook-signature"].split()) == 2
     realm.hatch(castle)

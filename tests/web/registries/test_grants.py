@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.oauth.applications.refusals import REASONS_BY_NAME
+from domain.oauth.applications.rejected_requests import REASONS_BY_NAME
 from domain.oauth.grants.registry import GRANTS, GRANTS_BY_TYPE
 
 _DOCS = Path(__file__).parents[3] / "docs"

@@ -5,9 +5,9 @@ from importlib import import_module
 import pytest
 from flask import Flask
 
-from domain.projects.creation import list_reserved_names
+from domain.projects.namespace_changes import list_reserved_names
 from web import services
-from web.policies.names import RESERVED_NAMES
+from web.policies.reserved_names import RESERVED_NAMES
 
 _POLICIES = services._POLICIES  # noqa: SLF001 - the table itself
 

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from tests.support.releases.recorded_calls import RecordedService
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from domain.releases.changes import Certainty
-from domain.releases.checker.checker import check_text
+from domain.releases.checker.text_checks import check_text
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import parse_release
 from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.releases.recorded_calls import Caller, RecordedService
-from web.jobs.mail import queue_removal_mail
+from web.jobs.mail import queue_release_removal_mail
 
 pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
 AT = "/projects/acme%2Fshop"
@@ -115,7 +115,9 @@ def test_each_single_call_is_in_usage_rehearsals_and_notices(service: RecordedSe
         {CHANGES_BY_ID[change].release for change in expected}, key=parse_release
     ):
         until = {
-            each for each in expected if not CHANGES_BY_ID[each].removal > parse_release(release)
+            each
+            for each in expected
+            if not CHANGES_BY_ID[each].effective_release > parse_release(release)
         }
         assert rehearsed(service, release) == until
     assert titles_in_email(service) == {CHANGES_BY_ID[change].title for change in expected}
@@ -142,7 +144,7 @@ def titles_in_email(service: RecordedService) -> set[str]:
     releases = {change.release for change in SCHEDULE if change.release != "17.5"}
     dates = ", ".join(f"{each}=2026-03-2{n}" for n, each in enumerate(sorted(releases)))
     settings = replace(service.settings, release_dates=dates)
-    assert queue_removal_mail(settings, clock=lambda: service.now) == 1
+    assert queue_release_removal_mail(settings, clock=lambda: service.now) == 1
     with service.session() as session:
         (mail,) = list_stored_mails(session, service.settings.secret_key)
         lines = mail.text.splitlines()

@@ -10,7 +10,7 @@ from flask import Flask
 from domain.core.clock import read_system_clock
 from domain.releases.version import Release
 from web.releases.schedule_view import find_release_date, get_installation_time
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.mark.long

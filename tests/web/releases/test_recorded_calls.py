@@ -14,9 +14,9 @@ from domain.releases.usage.call_counts import (
     CallCounter,
     CallTotals,
     Consumer,
-    UsageShape,
+    UsageSignature,
 )
-from models import CallCount, CallShape, PersonalAccessToken
+from models import CallCount, CallSignature, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, RecordedService
 from web.jobs.retention import prune_database
 
@@ -136,7 +136,7 @@ def test_counts_are_deleted_with_their_token_or_by_age_and_shapes_with_the_last_
     prune_database(service.settings)
     with service.session() as session:
         assert session.scalars(select(CallCount)).all() == []
-        assert session.scalars(select(CallShape)).all() == []
+        assert session.scalars(select(CallSignature)).all() == []
 
 
 @pytest.mark.long
@@ -160,8 +160,8 @@ def test_an_unavailable_database_delays_counts_without_loss(
     assert count.count == 2
 
 
-def shapes(number: int) -> list[UsageShape]:
-    return [UsageShape("GET", "/api/v4/users", (f"name{each}",), ()) for each in range(number)]
+def shapes(number: int) -> list[UsageSignature]:
+    return [UsageSignature("GET", "/api/v4/users", (f"name{each}",), ()) for each in range(number)]
 
 
 @pytest.mark.one_database("sqlite")
@@ -233,10 +233,10 @@ def test_a_consumer_cannot_use_the_space_of_others(
     for shape in shapes(20):
         counter.count_call(Consumer(mallory, None, None), shape, address=None, now=NOON)
     assert service.flush()
-    own = [UsageShape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
+    own = [UsageSignature("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
     for shape in own:
         counter.count_call(Consumer(alice, None, None), shape, address=None, now=NOON)
-    more = UsageShape("GET", "/api/v4/projects", ("more",), ())
+    more = UsageSignature("GET", "/api/v4/projects", ("more",), ())
     counter.count_call(Consumer(mallory, None, None), more, address=None, now=NOON)
     assert service.flush()
 

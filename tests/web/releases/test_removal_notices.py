@@ -14,7 +14,7 @@ from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.releases.recorded_calls import RecordedService
-from web.jobs.mail import queue_removal_mail
+from web.jobs.mail import queue_release_removal_mail
 
 pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
 #: The clock starts at noon on 1 March.
@@ -26,7 +26,7 @@ USERS = ("GET", "/api/v4/users")
 
 def queue(service: RecordedService, **changes: object) -> int:
     settings = replace(service.settings, **{"release_dates": DATES, **changes})  # type: ignore[arg-type]
-    return queue_removal_mail(settings, clock=lambda: service.now)
+    return queue_release_removal_mail(settings, clock=lambda: service.now)
 
 
 def mails(service: RecordedService) -> list[Mail]:

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
 
-from domain.accounts.personal_data.inventory import export_person
+from domain.accounts.personal_data.inventory import export_personal_data
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
@@ -154,7 +154,7 @@ def test_a_token_without_expiry_stays_valid(service: RecordedService) -> None:
             commit_batch=lambda: None,
         )
         assert removed["personal_access_tokens"] == 0
-        held: Any = export_person(
+        held: Any = export_personal_data(
             alice, session=session, keyring=Keyring(service.settings.secret_key), now=service.now
         )
         (exported,) = held["personal_access_tokens"]

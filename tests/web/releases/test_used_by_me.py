@@ -67,11 +67,11 @@ def test_changes_that_affect_the_most_calls_come_first(alice: FlaskClient) -> No
 @pytest.mark.long
 def test_a_change_s_page_shows_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}/operations-access-level")
-    assert re.search(r"This change affects [0-9]+ calls? of your tokens and applications\.", page)
+    assert re.search(r"This change affects [0-9]+ calls? from your tokens and applications\.", page)
     assert 'href="/-/user_settings/api_changes#operations-access-level"' in page
     unsure = page_of(alice, f"{PAGES}/ci-job-token-scope-enabled")
-    assert re.search(r"This change may affect [0-9]+ calls? of your tokens", unsure)
-    assert "calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
+    assert re.search(r"This change may affect [0-9]+ calls? from your tokens", unsure)
+    assert "from your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
 
 
 @pytest.mark.long
@@ -81,7 +81,7 @@ def test_other_users_do_not_see_the_usage(service: RecordedService, alice: Flask
     page = page_of(bob, f"{PAGES}?used_by=me")
     assert rows_of(page) == {}
     assert "No matching change affects recorded calls" in page
-    assert "calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
+    assert "from your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
 
 
 def test_the_filter_requires_a_sign_in(service: RecordedService) -> None:

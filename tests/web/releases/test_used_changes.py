@@ -12,7 +12,7 @@ from domain.access.roles import Role
 from domain.projects.members import OPERATOR_VIEWER, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
-from domain.releases.usage.call_counts import ANONYMOUS_CONSUMER, Consumer, UsageShape
+from domain.releases.usage.call_counts import ANONYMOUS_CONSUMER, Consumer, UsageSignature
 from domain.releases.usage.usage_reports import MIN_CALLS_NEAR_LIMIT, find_affecting_changes
 from models import Application, InstanceSetting, User
 from tests.support.accounts.namespaces import get_namespace
@@ -52,51 +52,51 @@ def use_level(service: RecordedService, caller: Caller) -> None:
     ("shape", "change_id", "certainty"),
     [
         (
-            UsageShape("PUT", "/api/v4/projects/:id", (LEVEL,), ()),
+            UsageSignature("PUT", "/api/v4/projects/:id", (LEVEL,), ()),
             "operations-access-level",
             "sure",
         ),
-        (UsageShape("GET", "/api/v4/projects", (), ()), "operations-access-level", "possible"),
+        (UsageSignature("GET", "/api/v4/projects", (), ()), "operations-access-level", "possible"),
         (
-            UsageShape("GET", "/api/v4/projects", (), ("api-rate-limits",)),
+            UsageSignature("GET", "/api/v4/projects", (), ("api-rate-limits",)),
             "api-rate-limits",
             "possible",
         ),
-        (UsageShape("GET", "/api/v4/users", ("page",), ()), "users-offset-pagination", None),
+        (UsageSignature("GET", "/api/v4/users", ("page",), ()), "users-offset-pagination", None),
         (
-            UsageShape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+            UsageSignature("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
             "users-offset-pagination",
             "sure",
         ),
         (
-            UsageShape("POST", "/api/v4/runners/reset_registration_token", (), ()),
+            UsageSignature("POST", "/api/v4/runners/reset_registration_token", (), ()),
             "instance-runners-reset-registration-token",
             "sure",
         ),
         (
-            UsageShape("POST", "/api/v4/projects/:id/access_tokens", ("name",), ()),
+            UsageSignature("POST", "/api/v4/projects/:id/access_tokens", ("name",), ()),
             WITHOUT_END,
             "sure",
         ),
         (
-            UsageShape("POST", "/api/v4/groups/:id/access_tokens", ("expires_at",), ()),
+            UsageSignature("POST", "/api/v4/groups/:id/access_tokens", ("expires_at",), ()),
             WITHOUT_END,
             None,
         ),
         (
-            UsageShape("POST", "/api/v4/projects/:id/access_tokens", ("…",), ()),
+            UsageSignature("POST", "/api/v4/projects/:id/access_tokens", ("…",), ()),
             WITHOUT_END,
             "possible",
         ),
-        (UsageShape("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
-        (UsageShape("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
+        (UsageSignature("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
+        (UsageSignature("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
         (
-            UsageShape("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)),
+            UsageSignature("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)),
             "legacy-page-urls",
             "sure",
         ),
         (
-            UsageShape("GET", "/api/v4/users", (), ("of-a-former-schedule",)),
+            UsageSignature("GET", "/api/v4/users", (), ("of-a-former-schedule",)),
             "of-a-former-schedule",
             None,
         ),
@@ -104,7 +104,7 @@ def use_level(service: RecordedService, caller: Caller) -> None:
 )
 @pytest.mark.spec("M2")
 def test_parameter_names_and_recorded_values_determine_the_certainty(
-    shape: UsageShape, change_id: str, certainty: str | None
+    shape: UsageSignature, change_id: str, certainty: str | None
 ) -> None:
     expected = None if certainty is None else Certainty(certainty)
     assert find_affecting_changes(shape).get(change_id) is expected
@@ -225,7 +225,7 @@ def test_after_a_release_only_calls_that_are_still_affected_are_reported(
     assert ("operations-access-level", "sure") in told
     assert ("operations-access-level", "possible") not in told
     assert ("ci-job-token-scope-enabled", "possible") in told
-    assert "In force since 16.0" in page_of(service.browser_of(alice), MINE)
+    assert "In effect since 16.0" in page_of(service.browser_of(alice), MINE)
 
 
 @pytest.mark.long

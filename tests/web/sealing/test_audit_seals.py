@@ -17,7 +17,7 @@ from domain.audit.events import Event, EventKind, EventSource, store_event
 from models import AuditEvent, AuditSeal
 from web.database.engine import open_engine
 from web.jobs.retention import prune_database, seal_audit_events
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

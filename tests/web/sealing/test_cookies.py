@@ -9,7 +9,7 @@ from flask import Flask
 from tests.support.service.commands import operate
 from tests.support.wire.html_forms import forms_in
 from web.http.cookies import build_cookie_name
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 @pytest.mark.parametrize(

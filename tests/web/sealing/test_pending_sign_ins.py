@@ -13,7 +13,7 @@ from models import TotpDevice, User
 from tests.support.accounts.people import now
 from tests.support.sign_in.password_rules import RULES
 from web.extensions import db
-from web.sealing.sign_ins import (
+from web.sealing.pending_sign_ins import (
     begin_pending_sign_in,
     consume_pending_sign_in,
     find_pending_sign_in,

@@ -19,9 +19,9 @@ from tests.support.accounts.people import now
 from tests.support.sign_in.password_rules import RULES
 from tests.support.wire.html_forms import HtmlForm, forms_in
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.sealing.sealed_values import BrokenSealError, seal_value, unseal_text
 from web.services import get_services
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from tests.support.alerts.integration_pages import opened
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import PRUNE_JOB, WORKER_HEARTBEAT_JOB, claim_run
+from domain.core.hosts import PRUNE_JOB, WORKER_HEARTBEAT_JOB, claim_job_run
 from tests.support.service.live import SECRET_KEY
 from web.database.schema import get_newest_known_revision
 from web.extensions import db
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 MakeApp = Callable[[Settings], Flask]
 
@@ -68,7 +68,7 @@ def test_metrics_keep_the_last_known_times_without_a_database(
     seen = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
     with app.app_context(), Session(db.engine) as session, session.begin():
         for job in (WORKER_HEARTBEAT_JOB, PRUNE_JOB):
-            claim_run(job, period=timedelta(minutes=1), session=session, now=seen)
+            claim_job_run(job, period=timedelta(minutes=1), session=session, now=seen)
     told = client.get("/metrics").text
     assert 'gatebell_ready{reason="ok"} 1.0\n' in told
     times = [line for line in told.splitlines() if "_timestamp_seconds 1.7" in line]

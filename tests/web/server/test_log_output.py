@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from tests.support.service.live import ROOT
 from web import nonblocking_output
-from web.standard_streams import UnblockedStream
+from web.standard_streams import NonBlockingStream
 
 _SECONDS = 60
 _HEAD = """
@@ -330,7 +330,7 @@ def test_a_thread_writes_lines_after_a_slow_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (tmp_path / "log").open("ab") as file:
-        stream = UnblockedStream(file.fileno())
+        stream = NonBlockingStream(file.fileno())
         threads = count_threads()
         stream.write("fast\n")
         assert count_threads() == threads
@@ -344,11 +344,11 @@ def test_a_thread_writes_lines_after_a_slow_write(
 
 
 @pytest.fixture(scope="module")
-def small_pipe() -> Iterator[tuple[Reader, UnblockedStream]]:
+def small_pipe() -> Iterator[tuple[Reader, NonBlockingStream]]:
     """Open a pipe with space for two lines, and a stream that writes to it."""
     made = Reader(*os.pipe())
     fcntl.fcntl(made.writing, fcntl.F_SETPIPE_SZ, 8192)
-    yield made, UnblockedStream(made.writing)
+    yield made, NonBlockingStream(made.writing)
     os.close(made.reading)
     os.close(made.writing)
 
@@ -363,7 +363,7 @@ def small_pipe() -> Iterator[tuple[Reader, UnblockedStream]]:
     )
 )
 def test_lines_stay_in_order_for_any_sequence_of_reads_and_writes(
-    small_pipe: tuple[Reader, UnblockedStream], steps: list[tuple[str, int]]
+    small_pipe: tuple[Reader, NonBlockingStream], steps: list[tuple[str, int]]
 ) -> None:
     reader, stream = small_pipe
     written, found = "", b""

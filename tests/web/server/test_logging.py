@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from web.logging import JsonFormatter, TextFormatter, mask_secrets, uses_json_log
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 def record(message: str, **extra: object) -> logging.LogRecord:

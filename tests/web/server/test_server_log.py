@@ -8,7 +8,7 @@ from gunicorn.glogging import Logger
 
 from web.logging import build_logging_configuration
 from web.server.gevent_worker import ServerLog
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 
 @pytest.mark.parametrize(("kind", "atoms_made"), [(Logger, 1), (ServerLog, 0)])

@@ -59,10 +59,10 @@ os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(3); pri
 #: Program that has loaded, and starts when another program has started.
 HELD = """
 import sys, time
-from web.server.supervisor import wait_until_released
+from web.server.supervisor import wait_for_dependency
 sys.stdout.write("loaded\\n")
 sys.stdout.flush()
-wait_until_released()
+wait_for_dependency()
 sys.stdout.write("released\\n")
 sys.stdout.flush()
 time.sleep(60)
@@ -82,14 +82,14 @@ def supervise(
     """Supervise programs; optionally restart the last one when it ends."""
     made = [f"SupervisedProgram(command=[sys.executable, '-c', {each!r}])" for each in programs]
     if is_restarted:
-        made[-1] = f"{made[-1][:-1]}, when_ended=ProgramEndReaction.RESTART)"
+        made[-1] = f"{made[-1][:-1]}, when_ended=RestartPolicy.RESTART)"
     return begin(f"dict(zip('0123', [{', '.join(made)}]))", patience=patience)
 
 
 def begin(programs: str, *, patience: float = 10) -> subprocess.Popen[str]:
     """Start a supervisor in its own process; `programs` is Python code."""
     code = (
-        "import sys; from web.server.supervisor import ProgramEndReaction;"
+        "import sys; from web.server.supervisor import RestartPolicy;"
         "from web.server.supervisor import SupervisedProgram, Supervisor;"
         f" sys.exit(Supervisor({programs}, timeout_seconds={patience}).supervise_programs())"
     )
@@ -200,7 +200,7 @@ def prepared(first: str, sign: Path, *, watchdog_seconds: int = 50) -> subproces
         f"{{'first': SupervisedProgram(command=[{python}, {SIGN!r}, 'later', '{sign}'],"
         f" watchdog_seconds={watchdog_seconds},"
         f" first_command=[{python}, {first!r}, 'first', '{sign}'],"
-        " when_ended=ProgramEndReaction.RESTART),"
+        " when_ended=RestartPolicy.RESTART),"
         f" 'second': SupervisedProgram(command=[{python}, {HELD!r}], waits_for='first')}}"
     )
 
@@ -218,7 +218,7 @@ def test_a_program_waits_until_another_one_is_ready(
     assert told[0] == "first"
     assert process.stdout.readline() == "released\n"
     os.kill(int(told[1]), signal.SIGKILL)
-    assert "Process exited unexpectedly; it is restarted" in process.stdout.readline()
+    assert "Process exited unexpectedly; it will be restarted" in process.stdout.readline()
     assert process.stdout.readline().startswith("later ")
     process.terminate()
     output, _ = process.communicate(timeout=60)

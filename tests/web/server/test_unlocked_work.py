@@ -18,7 +18,7 @@ from joserfc.jwk import RSAKey
 from domain.accounts import passwords, users
 from tests.support.service.commands import operate
 from tests.support.sign_in.second_factors import SECURITY
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 #: PostgreSQL lists every open transaction; SQLite shows only one that has written.
 pytestmark = pytest.mark.one_database("postgres")

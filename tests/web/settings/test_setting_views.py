@@ -6,7 +6,7 @@ import pytest
 
 from web.admin.security_warnings import list_security_warnings
 from web.admin.settings import SettingView, ValueSource, format_setting_title, list_section_views
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -65,7 +65,7 @@ def test_a_value_is_described_in_words(
 
 def test_an_invalid_stored_value_is_ignored(settings: Settings) -> None:
     shown = view(settings, "page_size", page_size="many")
-    assert (shown.text, shown.is_changed_here) == (str(settings.page_size), False)
+    assert (shown.text, shown.has_stored_value) == (str(settings.page_size), False)
 
 
 def test_the_source_distinguishes_the_environment_from_the_default(

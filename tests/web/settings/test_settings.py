@@ -15,16 +15,16 @@ from sqlalchemy.engine import make_url
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from web.server.temporary_files import check_temporary_directory
-from web.settings.fields import get_setting_metadata
-from web.settings.kinds import OWN_FIRST_SEGMENTS
-from web.settings.reader import (
+from web.settings.environment import (
     Settings,
     SettingsError,
     apply_stored_settings,
     list_ignored_variables,
-    parse_change,
+    parse_setting_value,
     parse_settings,
 )
+from web.settings.fields import get_setting_metadata
+from web.settings.kinds import OWN_FIRST_SEGMENTS
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
@@ -234,17 +234,17 @@ def test_a_stored_setting_that_is_no_longer_valid_is_ignored(tmp_path: Path) -> 
 
 
 def test_a_change_is_validated_like_a_variable() -> None:
-    assert parse_change("PAGE_SIZE", "50") == 50
+    assert parse_setting_value("PAGE_SIZE", "50") == 50
     with pytest.raises(SettingsError, match=r"^PAGE_SIZE must be a whole number from 5 to 200"):
-        parse_change("page_size", "1000")
+        parse_setting_value("page_size", "1000")
 
 
 def test_only_the_environment_can_set_an_audit_retention_below_a_month(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(SettingsError, match=r"must be a whole number of days from 30 to 36500"):
-        parse_change("audit_event_keep_days", "29")
-    assert parse_change("audit_event_keep_days", "30") == 30
+        parse_setting_value("audit_event_keep_days", "29")
+    assert parse_setting_value("audit_event_keep_days", "30") == 30
     brief = settings_with(tmp_path, AUDIT_EVENT_KEEP_DAYS="7")
     assert brief.audit_event_keep_days == 7
     # A stored value from before the minimum existed is ignored.
@@ -255,12 +255,12 @@ def test_only_the_environment_can_set_an_audit_retention_below_a_month(
 
 def test_a_setting_that_is_read_at_startup_cannot_be_changed_later() -> None:
     with pytest.raises(SettingsError, match=r"^PORT is only read from the environment"):
-        parse_change("port", "9000")
+        parse_setting_value("port", "9000")
 
 
 def test_an_unknown_setting_cannot_be_changed() -> None:
     with pytest.raises(SettingsError, match=r"^colour is not a setting"):
-        parse_change("colour", "blue")
+        parse_setting_value("colour", "blue")
 
 
 def as_nobody(work: Callable[[], str]) -> str:

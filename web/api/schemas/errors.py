@@ -1,4 +1,4 @@
-"""Schemas of errors, as `web/http/errors.py` renders them, and of the OpenAPI document."""
+"""Schemas of the OpenAPI document, and of the errors that `web/http/errors.py` renders."""
 
 from typing import Any, Literal
 
@@ -8,11 +8,11 @@ from domain.core.types.base import Query, Resource, Text
 
 
 class OpenApiQuery(Query):
-    """Query for the OpenAPI document."""
+    """Query parameters of a request for the OpenAPI document."""
 
     tag: Text | None = Field(
         default=None,
-        description="Tag of operations, such as `Alerts`. Other operations are omitted.",
+        description="Tag to filter by, such as `Alerts`. Operations with other tags are omitted.",
     )
 
 
@@ -61,7 +61,7 @@ class ParameterError(Resource):
     errors: list[WrongField] = Field(default_factory=list)
 
 
-class TokenRefusal(Resource):
+class RejectedOAuthRequest(Resource):
     """Error for a rejected token (RFC 6750 section 3.1)."""
 
     error: str
@@ -86,7 +86,7 @@ class OAuthError(Resource):
     error_uri: str
     #: ID of this request in the log.
     request_id: str
-    #: New interval between polls in seconds. Only included with the error `slow_down`.
+    #: New interval between polls in seconds. Only included with the `slow_down` error.
     interval: int | None = None
 
 

@@ -1,4 +1,7 @@
-"""Schemas of the instance's health, release and settings, generated from the table of settings."""
+"""Schemas of the instance's health, release and settings.
+
+The settings schemas are generated from the table of settings.
+"""
 
 from collections.abc import Mapping
 from dataclasses import Field as Setting
@@ -10,8 +13,8 @@ from pydantic import Field, create_model
 from domain.core.types.base import Body, Resource
 from web.api.schemas.releases import ReleaseRehearsal
 from web.releases.rehearsal import Rehearsal
-from web.settings.fields import Source, get_setting_metadata
-from web.settings.reader import Settings
+from web.settings.environment import Settings
+from web.settings.fields import SettingSource, get_setting_metadata
 
 
 class Liveness(Resource):
@@ -23,7 +26,7 @@ class Liveness(Resource):
 
 
 class Readiness(Resource):
-    """Readiness of the service, with the state of its parts."""
+    """Readiness of the service, with the states of its database, clock and Git installation."""
 
     status: str
     database: str
@@ -32,7 +35,7 @@ class Readiness(Resource):
 
 
 class Version(Resource):
-    """Running release."""
+    """Running release of the API, and the version of Gatebell."""
 
     version: str = Field(description="Running release of the API.")
     revision: Literal["gatebell"] = "gatebell"
@@ -59,7 +62,9 @@ _GITLAB_NAMES = {
     "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
 }
 _LIVE_SETTINGS = {
-    each.name: each for each in fields(Settings) if get_setting_metadata(each).source is Source.LIVE
+    each.name: each
+    for each in fields(Settings)
+    if get_setting_metadata(each).source is SettingSource.LIVE
 }
 _API_SETTINGS = {
     _GITLAB_NAMES.get(name, name): name
@@ -126,7 +131,7 @@ InstanceSettings = _create_resource_model(
 InstanceSettingsOfRelease = create_model(
     "InstanceSettingsOfRelease",
     __base__=InstanceSettings,
-    __doc__="Values of the settings after the running release was changed.",
+    __doc__="Settings after the running release was changed, with the effects of the change.",
     rehearsal=(
         ReleaseRehearsal,
         Field(description="Effects of changing the running release."),
@@ -144,7 +149,7 @@ API_NAMES_BY_SETTING = {
 
 
 def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
-    """Return the settings as a resource, with a rehearsal if the running release was changed."""
+    """Return the settings as a resource, with the rehearsal of a release change, if any."""
     own: dict[str, Any] = {
         each: getattr(values, name) for each, name in {**_API_SETTINGS, **_REMOVED_SETTINGS}.items()
     }
@@ -155,14 +160,14 @@ def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None
 
 
 def build_appearance_resource(values: Settings) -> Resource:
-    """Return the appearance settings as a resource."""
+    """Return the settings of the sign-in page and of the messages on all pages as a resource."""
     return Appearance(
         **{each: getattr(values, name) for each, name in _APPEARANCE_SETTINGS.items()}
     )
 
 
 def list_changed_settings(body: Body) -> Mapping[str, str]:
-    """Return the values in a body as strings, by setting name."""
+    """Return the settings in a request body as strings, by their names in this service."""
     own = {**_REMOVED_SETTINGS, **_API_SETTINGS, **_APPEARANCE_SETTINGS}
     given = body.model_dump(exclude_none=True)
     return {own[name]: _format_value(value) for name, value in given.items()}

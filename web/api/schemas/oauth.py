@@ -1,6 +1,6 @@
 """Schemas of OAuth requests and responses, used only in the OpenAPI description.
 
-`domain/oauth` contains the code that reads and writes them.
+`domain/oauth` contains the code that reads the requests and writes the responses.
 """
 
 from functools import reduce
@@ -108,7 +108,7 @@ class TokenResponse(Resource):
     expires_in: int = Field(description="Lifetime in seconds.")
     refresh_token: str = ""
     scope: str = Field(default="", description="Granted scopes, separated by spaces.")
-    created_at: int = Field(default=0, description="Creation time, in seconds since 1970.")
+    created_at: int = Field(default=0, description="Creation time, as Unix time in seconds.")
     id_token: str = Field(
         default="", description="OpenID Connect ID token. Included if `openid` was granted."
     )
@@ -143,7 +143,7 @@ class BoundKey(Resource):
 
 
 class Introspection(Resource):
-    """Metadata of a token (RFC 7662 section 2.2). Inactive tokens have only `active`."""
+    """Metadata of a token (RFC 7662 section 2.2). Inactive tokens have only the `active` field."""
 
     active: bool
     scope: str = ""
@@ -170,7 +170,7 @@ class TokenInfo(Resource):
     scope: list[str]
     expires_in: int | None = Field(description="Remaining lifetime in seconds.")
     application: TokenApplication
-    created_at: int = Field(description="Creation time, in seconds since 1970.")
+    created_at: int = Field(description="Creation time, as Unix time in seconds.")
     scopes: list[str] = Field(
         deprecated=True, description="Same as `scope`, for compatibility with GitLab."
     )

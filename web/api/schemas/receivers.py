@@ -59,7 +59,9 @@ class PagerDutyEvent(Body):
         max_length=255,
         description="Deduplication key. Required for `acknowledge` and `resolve`.",
     )
-    payload: PagerDutyPayload | None = Field(default=None, description="Required for `trigger`.")
+    payload: PagerDutyPayload | None = Field(
+        default=None, description="Details of the alert. Required for `trigger`."
+    )
     client: str = ""
 
 

@@ -1,6 +1,6 @@
 """Schemas of requests from Docker's registry and its clients, used only in OpenAPI.
 
-`domain/registry` contains the code that reads them.
+`domain/registry` contains the code that reads the requests.
 """
 
 from typing import Any, Literal
@@ -42,7 +42,7 @@ class RegistryTokenResponse(Resource):
 
 
 class RegistryEnvelope(Body):
-    """Notification from the registry."""
+    """Notification with events from the registry."""
 
     events: list[dict[str, Any]] = Field(max_length=200)
 

@@ -1,4 +1,4 @@
-"""Schemas of the release schedule: changes, text checks, affected consumers and rehearsals."""
+"""Schemas of the release schedule: changes, checks, affected consumers and rehearsals."""
 
 import datetime as dt
 from itertools import groupby
@@ -13,28 +13,28 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    describe_choices,
+    build_choices_schema,
     get_column_values,
 )
 from domain.core.types.pagination import OffsetQuery, PageSize
 from domain.releases.changes import Certainty, Interface, ReleaseChangeKind
-from domain.releases.checker.checker import NEWEST_RELEASE
 from domain.releases.checker.findings import CheckReport, Finding
-from domain.releases.listing import ChangeFilter, ReleaseChangeState
+from domain.releases.checker.text_checks import NEWEST_RELEASE
+from domain.releases.scheduled_changes import ChangeFilter, ReleaseChangeState
 from domain.releases.usage.consumers import ConsumerKind
 from domain.releases.usage.usage_reports import AffectedUsage
 from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
 from web.releases.schedule_view import ListedChange, build_change_url
 
-#: Default page size, which fits all changes on one page.
+#: Default page size, which is the maximum, so that all changes fit on one page.
 _MAX_PAGE_SIZE = 100
 
 
 def validate_release_text(text: str) -> str:
-    """Check that the text is a release, and return the text.
+    """Check that the text is a release number, such as `18.0`, and return the text.
 
-    Raise ValueError if the text is not a release.
+    Raise ValueError if the text is not a release number.
     """
     try:
         parse_release(text)
@@ -53,12 +53,12 @@ class ReleaseFilterQuery(Query):
     state: ReleaseChangeState | None = Field(
         default=None,
         description="State of the change in the running release. `not_hosted` means that this "
-        "service does not have the interface.",
+        "service does not provide the interface.",
     )
 
     @property
     def change_filter(self) -> ChangeFilter:
-        """Filter with the values of the parameters."""
+        """Change filter that the query parameters specify."""
         release: Release | None = parse_release(self.release) if self.release else None
         return ChangeFilter(release=release, interface=self.interface, state=self.state)
 
@@ -80,16 +80,18 @@ class ReleaseChange(Resource):
     state: ReleaseChangeState
     title: str
     matches: tuple[str, ...] = Field(description="Calls and names that the change affects.")
-    after: str = Field(description="Behavior starting with the release.")
+    after: str = Field(description="Behavior from this release on.")
     replacement: str = Field(description="Replacement for the interface.")
-    hosted: bool = Field(description="True if this service has the interface.")
+    hosted: bool = Field(
+        description="True if this service provides the interface that the change affects."
+    )
     announced: str | None = Field(description="Release that announced the change. Null if unknown.")
     end_of_support: str | None = Field(description="Release in which support ends.")
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def from_listed_change(cls, listed_change: ListedChange) -> "ReleaseChange":
-        """Return a change as a resource."""
+        """Return a change as a resource, with its state, its date and the URL of its page."""
         shown = {
             **get_column_values(listed_change.change, cls),
             **get_column_values(listed_change, cls),
@@ -124,7 +126,7 @@ class ReleaseCheckBody(Body):
 
 
 class ReleaseFinding(Resource):
-    """Finding of the release checker."""
+    """Finding of the release checker: a change, and the line that the change affects."""
 
     change: str = Field(description="ID of the change.")
     title: str
@@ -144,7 +146,7 @@ class ReleaseFinding(Resource):
 
     @classmethod
     def from_finding(cls, finding: Finding) -> Self:
-        """Return a finding as a resource."""
+        """Return a finding of the release checker as a resource."""
         shown = {**get_column_values(finding.change, cls), **get_column_values(finding, cls)}
         shown |= {"change": finding.change.id, "url": build_change_url(finding.change)}
         return cls.model_validate(shown)
@@ -156,11 +158,11 @@ class ReleaseCheck(Resource):
     kind: str = Field(description="Detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
-    is_cut: bool = Field(description="True if there are more findings than listed.")
+    is_cut: bool = Field(description="True if there are more findings than are listed.")
 
     @classmethod
     def from_report(cls, report: CheckReport, release: Release) -> Self:
-        """Return a report as a resource."""
+        """Return a report of the release checker as a resource."""
         return cls(
             kind=report.kind,
             release=str(release),
@@ -177,9 +179,9 @@ class UsageQuery(OffsetQuery):
 
 
 class ConsumerResource(Resource):
-    """Consumer of the API."""
+    """Consumer of the API, with its kind, name and owner."""
 
-    kind: Annotated[str, describe_choices(*ConsumerKind)]
+    kind: Annotated[str, build_choices_schema(*ConsumerKind)]
     #: ID of the application, the token or the user. Null for requests without a token.
     id: int | None
     name: str
@@ -196,7 +198,7 @@ class UsageResource(Resource):
     replacement: str
     #: Certainty of the effect. `possible` means that the effect depends on how the caller uses the
     #: response.
-    certainty: Annotated[str, describe_choices("sure", "possible")]
+    certainty: Annotated[str, build_choices_schema("sure", "possible")]
     consumer: ConsumerResource
     calls: int
     operations: list[str]
@@ -220,7 +222,7 @@ class UsageResource(Resource):
 
 
 def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
-    """Return the fields that describe the affected calls and when they were made."""
+    """Return the fields that describe the affected calls, including call times."""
     return {
         "certainty": use.certainty,
         "calls": use.calls,
@@ -238,7 +240,7 @@ _MAX_USES = 100
 class RehearsedConsumer(ConsumerResource):
     """Consumer with its affected calls."""
 
-    certainty: Annotated[str, describe_choices("sure", "possible")]
+    certainty: Annotated[str, build_choices_schema("sure", "possible")]
     calls: int
     operations: list[str]
     first_called_at: Time
@@ -247,12 +249,12 @@ class RehearsedConsumer(ConsumerResource):
 
     @classmethod
     def from_usage(cls, use: AffectedUsage) -> "RehearsedConsumer":
-        """Return a consumer as a resource."""
+        """Return a consumer and its affected calls as a resource."""
         return cls(**get_column_values(use.consumer, cls), **build_call_fields(use))
 
 
 class RehearsedChange(Resource):
-    """Change in the release schedule, with the affected consumers."""
+    """Scheduled API change, with the consumers that it affects."""
 
     change: str
     release: str
@@ -262,29 +264,34 @@ class RehearsedChange(Resource):
 
 
 class ReleaseRehearsal(Resource):
-    """Effects of a new running release on recorded API calls."""
+    """Effects that switching to another release would have on recorded API calls."""
 
-    running: str = Field(description="Running release before the change.")
+    running: str = Field(description="Release that is running now.")
     release: str
     breaks: int = Field(description="Number of uses that are certain to be affected.")
     tokens_given_expiry: int = Field(
-        description="Number of access tokens that the change gives an expiry date."
+        description="Number of access tokens that would be given an expiry date."
     )
     changes: list[RehearsedChange] = Field(
-        description="Changes, with at most 100 consumers in total. "
-        "`GET /releases/usage?scope=all` lists all consumers."
+        description=(
+            "Scheduled changes, with at most 100 consumers in total. `GET "
+            "/releases/usage?scope=all` lists all consumers."
+        )
     )
 
     @classmethod
     def from_rehearsal(
         cls, rehearsal: Rehearsal, *, maximum: int | None = _MAX_USES
     ) -> "ReleaseRehearsal":
-        """Return a rehearsal with at most `maximum` uses, or with all uses if `maximum` is None."""
+        """Return a rehearsal as a resource with at most `maximum` affected consumers.
+
+        If `maximum` is None, the resource contains all affected consumers.
+        """
         by_change = sorted(rehearsal.uses[:maximum], key=lambda use: use.change.id)
         return cls(
             running=str(rehearsal.running),
             release=str(rehearsal.release),
-            breaks=len(rehearsal.breaking_uses),
+            breaks=len(rehearsal.breaking_usages),
             tokens_given_expiry=rehearsal.endless_tokens,
             changes=[
                 RehearsedChange(

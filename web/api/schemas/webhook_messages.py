@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.listing.filters import STATUSES as ALERT_STATUSES
-from domain.alerts.reading.incoming import Severity
-from domain.core.types.base import Resource, Time, describe_choices
+from domain.alerts.parsing.incoming_alert import Severity
+from domain.core.types.base import Resource, Time, build_choices_schema
 from domain.delivery.webhooks.types import TEST_EVENT, WebhookEvent
 
-_Severity = Annotated[str, describe_choices(*Severity)]
+_Severity = Annotated[str, build_choices_schema(*Severity)]
 
 
 class MessageProject(Resource):
@@ -30,7 +30,7 @@ class MessageAlert(Resource):
     title: str
     description: str | None
     severity: _Severity
-    status: Annotated[str, describe_choices(*ALERT_STATUSES)]
+    status: Annotated[str, build_choices_schema(*ALERT_STATUSES)]
     environment: str | None
     service: str | None
     monitoring_tool: str | None
@@ -54,7 +54,7 @@ class MessageIncident(Resource):
     title: str
     description: str = Field(description="Description in Markdown, truncated to 10,000 characters.")
     severity: _Severity
-    status: Annotated[str, describe_choices("triggered", "acknowledged", "resolved")]
+    status: Annotated[str, build_choices_schema("triggered", "acknowledged", "resolved")]
     alerts: list[int] = Field(description="Numbers (`iid`) of the first 100 alerts.")
     alerts_count: int
     created_at: Time
@@ -70,30 +70,32 @@ class MessageData(Resource):
 
 
 class AlertMessageData(MessageData):
-    """Data of a message about an alert."""
+    """Project and alert in a message about an alert."""
 
     alert: MessageAlert
 
 
 class IncidentMessageData(MessageData):
-    """Data of a message about an incident."""
+    """Project and incident in a message about an incident."""
 
     incident: MessageIncident
 
 
 class AlertMessage(Resource):
-    """Message about an alert."""
+    """Webhook message about an alert, with its type, time and data."""
 
-    type: Annotated[str, describe_choices(*(each for each in WebhookEvent if each.is_alert_event))]
+    type: Annotated[
+        str, build_choices_schema(*(each for each in WebhookEvent if each.is_alert_event))
+    ]
     timestamp: Time
     data: AlertMessageData
 
 
 class IncidentMessage(Resource):
-    """Message about an incident."""
+    """Webhook message about an incident, with its type, time and data."""
 
     type: Annotated[
-        str, describe_choices(*(each for each in WebhookEvent if not each.is_alert_event))
+        str, build_choices_schema(*(each for each in WebhookEvent if not each.is_alert_event))
     ]
     timestamp: Time
     data: IncidentMessageData

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from domain.audit.seals import get_or_create_audit_key, verify_seals
 from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.secret_keys import find_missing_fingerprints
 from models import Host
 from web.database.schema import get_newest_known_revision
@@ -103,8 +103,8 @@ class Manifest:
     def _from_values(cls, said: dict[str, Any]) -> "Manifest":
         if said["format"] != _FORMAT_VERSION:
             message = (
-                f"This backup has the format {said['format']}, but this release only reads the "
-                f"format {_FORMAT_VERSION}."
+                f"This backup has format {said['format']}, but this release can read only format "
+                f"{_FORMAT_VERSION}."
             )
             raise InvalidError(message)
         if not isinstance(said["made_at"], str):
@@ -142,9 +142,10 @@ def _sync_to_disk(path: Path) -> None:
 
 
 def read_database_contents(connection: Connection, keyring: Keyring) -> DatabaseContents:
-    """Return the contents of a database.
+    """Return the migration, the row counts and the newest audit seal of a database.
 
-    Raise InvalidError if it is empty or damaged. The caller rolls the transaction back.
+    Raise InvalidError if the database is empty or damaged. The caller must roll back the
+    transaction.
     """
     names = list_tables(connection)
     if _REVISION_TABLE not in names:
@@ -153,12 +154,14 @@ def read_database_contents(connection: Connection, keyring: Keyring) -> Database
     revision, rows = _get_revision(connection), _count_rows(connection)
     head, faults = _verify_audit_log(connection, keyring)
     if faults:
-        raise InvalidError(f"The audit log is damaged (`gatebell audit verify`): {faults[0]}")
+        raise InvalidError(
+            f"The audit log is damaged: {faults[0]} Run `gatebell audit verify` for details."
+        )
     return DatabaseContents(revision=revision, rows=rows, audit_head=head)
 
 
 def list_tables(connection: Connection) -> list[str]:
-    """Return the names of all tables."""
+    """Return the names of all tables in alphabetical order."""
     return sorted(inspect(connection).get_table_names())
 
 
@@ -183,8 +186,8 @@ def find_content_faults(
         yield f"The audit log ends with the seal {head} instead of {expected_contents.audit_head}."
 
 
-def delete_hosts(connection: Connection) -> None:
-    """Delete the hosts' reports, because those hosts use the original database."""
+def delete_host_reports(connection: Connection) -> None:
+    """Delete the reports of hosts, because these hosts use the original database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
@@ -214,13 +217,16 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 
 
 def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
-    """Return the newest seal and the faults, or no results for a database with another schema."""
+    """Return the newest seal of the audit log, and any faults in the log.
+
+    For a database with another schema, return neither a seal nor faults.
+    """
     if _get_revision(connection) != get_newest_known_revision():
         return None, []
     with Session(connection) as session:
         try:
             key = get_or_create_audit_key(session=session, keyring=keyring, now=read_system_clock())
-        except UndecipherableError:
+        except UndecryptableError:
             return None, ["The key of the audit log cannot be decrypted with SECRET_KEY."]
         found = verify_seals(session=session, key=key)
     return (str(found.head) if found.head else None), list(found.faults)

@@ -14,14 +14,14 @@ from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from web.commands.backups.manifest import (
     DatabaseContents,
-    delete_hosts,
+    delete_host_reports,
     find_content_faults,
     list_tables,
 )
 from web.database.engine import build_psycopg_url, open_engine
 from web.database.sessions import SharedConnectionsError, open_unlimited_engine
 from web.logging import mask_secrets
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 DUMP_FILE = "gatebell.dump"
 #: Query that returns statements to drop the tables, sequences and functions of the schema, in this
@@ -98,7 +98,7 @@ def check_dump_archive(file: Path, settings: Settings, *, program: str) -> None:
 
 
 def drop_all_objects(settings: Settings) -> None:
-    """Drop the tables, sequences and functions in the schema `public`, in one transaction."""
+    """Drop the tables, sequences and functions in the `public` schema, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
     with connect(build_psycopg_url(settings)) as connection:
@@ -153,7 +153,7 @@ def _run_program(
 
 
 def has_tables(settings: Settings) -> bool:
-    """Return whether the database has tables."""
+    """Return whether the configured database contains any tables."""
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
@@ -170,7 +170,7 @@ def restore_postgres_dump(
     *,
     program: str,
 ) -> None:
-    """Restore a dump in place of the current database.
+    """Replace the contents of the current database with a dump.
 
     The current data is dropped only after the dump has been read successfully. Raise InvalidError
     if the result differs from the backup.
@@ -183,7 +183,7 @@ def restore_postgres_dump(
         faults = list(find_content_faults(connection, expected_contents, keyring))
         connection.rollback()
     with engine.begin() as connection:
-        delete_hosts(connection)
+        delete_host_reports(connection)
     engine.dispose()
     if faults:
         raise InvalidError(f"The restored database differs from the backup. {' '.join(faults[:5])}")

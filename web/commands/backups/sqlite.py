@@ -1,4 +1,4 @@
-"""Copies a SQLite database during writes and replaces the database with a copy."""
+"""Copies a SQLite database while it is in use, and replaces the database with a copy."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from sqlalchemy.pool import NullPool
 from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from web.commands.backups.manifest import DatabaseContents, delete_hosts, find_content_faults
+from web.commands.backups.manifest import DatabaseContents, delete_host_reports, find_content_faults
 from web.instance_files import make_private_file
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 DATABASE_FILE = "gatebell.db"
 _LOCK_TIMEOUT_SECONDS = 60.0
@@ -25,7 +25,7 @@ COMPANION_SUFFIXES = ("-wal", "-shm", "-journal")
 def copy_database(source: Path, target: Path) -> None:
     """Copy a database with SQLite's backup API in one step, so that the copy is consistent.
 
-    Other processes may write to the source meanwhile. The copy is a single file.
+    Other processes may write to the source during the copy. The copy is a single file.
     """
     make_private_file(target)
     with (
@@ -39,7 +39,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 @contextmanager
 def open_database_copy(file: Path) -> Iterator[Connection]:
-    """Open a copy for reading, while no other process uses it."""
+    """Open a database copy for reading. No other process may use the copy."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.connect() as connection:
         yield connection
@@ -49,14 +49,17 @@ def open_database_copy(file: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _open_copy_for_changes(file: Path) -> Iterator[Connection]:
-    """Open a copy for changes, while no other process uses it."""
+    """Open a database copy for changes, and commit the changes at the end.
+
+    No other process may use the copy.
+    """
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.begin() as connection:
         yield connection
     engine.dispose()
 
 
-def find_page_faults(connection: Connection) -> list[str]:
+def find_integrity_faults(connection: Connection) -> list[str]:
     """Check all database pages and foreign keys, and return the faults."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
@@ -89,7 +92,7 @@ def restore_sqlite_copy(
     copy_database(source, copy)
     with open_database_copy(copy) as connection:
         faults = [
-            *find_page_faults(connection),
+            *find_integrity_faults(connection),
             *find_content_faults(connection, expected, keyring),
         ]
     if faults:
@@ -99,7 +102,7 @@ def restore_sqlite_copy(
             f"{' '.join(faults[:5])}"
         )
     with _open_copy_for_changes(copy) as connection:
-        delete_hosts(connection)
+        delete_host_reports(connection)
     former = _move_database_aside(place)
     copy.rename(place)
     return former
@@ -109,7 +112,7 @@ def _move_database_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None
-    former = build_former_path(place)
+    former = build_replaced_file_path(place)
     for suffix in ("", *COMPANION_SUFFIXES):
         each = Path(f"{place}{suffix}")
         if each.exists():
@@ -117,8 +120,8 @@ def _move_database_aside(place: Path) -> Path | None:
     return former
 
 
-def build_former_path(path: Path) -> Path:
-    """Return the path to which a restore moves the file that it replaces."""
+def build_replaced_file_path(path: Path) -> Path:
+    """Return the path to which a restore moves a replaced file."""
     return path.with_name(f"{path.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
 
 

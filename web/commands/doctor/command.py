@@ -15,28 +15,30 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.accounts.passwords import FIRST_ADMINISTRATOR_USERNAME, has_first_password
+from domain.accounts.passwords import FIRST_ADMINISTRATOR_USERNAME, has_initial_password
 from domain.alerts.change_feed import Follower, find_oldest_change_times
 from domain.core.clock import format_message_time
-from domain.core.encryption import build_outgoing_tls_context
 from domain.core.hosts import (
     MAX_HOST_REPORT_AGE,
     PRUNE_JOB,
     WORKER_HEARTBEAT_JOB,
-    find_last_run,
+    find_last_job_run,
     list_running_hosts,
 )
 from domain.core.job_results import FAILURE_DISPLAY_TIME, list_failed_jobs
 from domain.core.secret_keys import find_missing_fingerprints
+from domain.core.tls import build_outgoing_tls_context
 from domain.delivery.mail.outbox import get_mail_queue_state
 from domain.delivery.mail.smtp import Mailer, MailError
 from domain.housekeeping.clock_corrections import describe_future_times, describe_recent_correction
-from domain.housekeeping.rekeying import get_secret_key_rotation
-from domain.paging.escalations.lifecycle import find_oldest_due_step
-from domain.paging.notifications.queue_state import count_overdue_pages, find_contact_type_states
+from domain.housekeeping.secret_key_rotation import get_secret_key_rotation
+from domain.paging.escalations.lifecycle import find_earliest_due_time
+from domain.paging.notifications.message_queue_state import (
+    count_overdue_pages,
+    find_contact_type_states,
+)
 from web.admin.security_warnings import list_security_warnings
 from web.admin.settings import get_settings_in_transaction
-from web.build import get_running_build
 from web.commands.doctor.host_checks import (
     check_backup_program,
     check_disk,
@@ -52,9 +54,13 @@ from web.commands.doctor.results import (
     ok,
     warning,
 )
+from web.commands.execution import describe_known_error
 from web.commands.output import print_result
-from web.commands.transaction import describe_known_error
-from web.database.clocks import describe_clock_lead, is_clock_lead_harmful, measure_clock_lead_ms
+from web.database.clock_offset import (
+    describe_clock_offset,
+    is_clock_offset_harmful,
+    measure_clock_offset_ms,
+)
 from web.database.schema import (
     FIRST_RELEASE,
     SchemaState,
@@ -62,17 +68,18 @@ from web.database.schema import (
     get_schema_state,
 )
 from web.database.sessions import Pooler, find_pooler, find_session_problem
-from web.database.start_checks import convert_database_errors
-from web.database.start_errors import CannotStartError
+from web.database.startup_checks import convert_database_errors
+from web.database.startup_errors import CannotStartError
 from web.extensions import db
 from web.http.transactions import roll_back_session
 from web.interpreter import describe_interpreter, is_interpreter_optimized
 from web.outgoing.mail_server import build_mail_server, build_sender
 from web.pages.templating import pluralize
-from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
-from web.server.tls import CertificateFilesError, open_certificate
+from web.sealing.sealed_values import DOCTOR_HEADER, create_proxy_probe
+from web.server.tls import CertificateFilesError, load_certificate
 from web.services import get_current_time, get_services
-from web.settings.reader import Settings, SettingsError, list_ignored_variables
+from web.settings.environment import Settings, SettingsError, list_ignored_variables
+from web.version import get_running_build
 
 _PERMISSIONS_OF_OTHERS = 0o077
 #: Longest time between reports from a worker, which reports every minute unless it is very busy.
@@ -164,12 +171,12 @@ def _print_results(found: list[tuple[str, CheckResult]]) -> None:
 
 
 def check_settings(settings: Settings) -> Iterator[CheckResult]:
-    """Check for misspelled names and for settings that weaken security."""
+    """Check for misspelled environment variables and for settings that weaken security."""
     for sentence in list_ignored_variables():
         yield warning(sentence)
     for risk in list_security_warnings(get_settings_in_transaction(session=db.session())):
         yield warning(f"{risk.setting.upper()} {risk.words}")
-    if has_first_password(FIRST_ADMINISTRATOR_USERNAME, settings.instance_path):
+    if has_initial_password(FIRST_ADMINISTRATOR_USERNAME, settings.instance_path):
         yield warning(f"The generated password of {FIRST_ADMINISTRATOR_USERNAME} is still in use.")
     yield ok("No variable looks misspelled, and no setting weakens security.")
 
@@ -208,7 +215,7 @@ def _check_file_mode(file: Path) -> Iterator[CheckResult]:
 def check_certificate(settings: Settings) -> Iterator[CheckResult]:
     """Check when the service's own TLS certificate expires."""
     try:
-        certificate = open_certificate(settings)
+        certificate = load_certificate(settings)
     except CertificateFilesError as error:
         yield failed(str(error))
         return
@@ -225,12 +232,12 @@ def check_certificate(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_rate_limit_store(settings: Settings) -> Iterator[CheckResult]:
-    """Check the store that counts requests for rate limits."""
-    if settings.counts_on_host:
+    """Check whether the store that web processes share for rate limits is reachable."""
+    if settings.counts_rate_limits_per_host:
         return
     from limits.storage import storage_from_string  # noqa: PLC0415 - few installations need it
 
-    from web.limit_storage import build_storage_configuration  # noqa: PLC0415
+    from web.rate_limit_storage import build_storage_configuration  # noqa: PLC0415
 
     made = build_storage_configuration(settings.ratelimit_storage_uri, settings.trusted_ca_file)
     storage = storage_from_string(
@@ -264,7 +271,7 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
     """Check when a background worker last reported, and when expired data was last removed."""
     del settings
     session, moment = db.session(), get_current_time()
-    seen_at = find_last_run(WORKER_HEARTBEAT_JOB, session=session)
+    seen_at = find_last_job_run(WORKER_HEARTBEAT_JOB, session=session)
     if seen_at is None:
         yield failed("No background worker has ever reported, so nobody is paged.")
         return
@@ -284,7 +291,7 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
         )
     else:
         yield ok("A background worker is running.")
-    pruned_at = find_last_run(PRUNE_JOB, session=session)
+    pruned_at = find_last_job_run(PRUNE_JOB, session=session)
     if pruned_at is not None and moment - pruned_at > _MAX_PRUNE_AGE:
         yield warning(f"Expired data was last removed {format_duration(moment - pruned_at)} ago.")
 
@@ -300,8 +307,8 @@ def check_jobs(settings: Settings) -> Iterator[CheckResult]:
     yield ok("No job of the worker failed within the last hour.")
 
 
-def check_waiting_pages(settings: Settings) -> Iterator[CheckResult]:
-    """Check for pages that have been waiting too long."""
+def check_paging_backlog(settings: Settings) -> Iterator[CheckResult]:
+    """Check for delayed pages, alert changes and escalation steps, and for failing contacts."""
     del settings
     moment = get_current_time()
     for each in find_contact_type_states(session=db.session(), now=moment):
@@ -321,7 +328,7 @@ def check_waiting_pages(settings: Settings) -> Iterator[CheckResult]:
             lateness = format_duration(moment - since)
             effect = _FOLLOWER_CONSEQUENCES[follower]
             yield warning(f"Alert changes have been waiting for {lateness}, so {effect}.")
-    due_at = find_oldest_due_step(session=db.session())
+    due_at = find_earliest_due_time(session=db.session())
     if due_at is not None and moment - due_at > _MAX_PAGE_WAIT:
         lateness = format_duration(moment - due_at)
         yield warning(f"Escalation steps have been due for {lateness}. The worker is late.")
@@ -369,7 +376,7 @@ def check_hosts(settings: Settings) -> Iterator[CheckResult]:
 
 def check_separate_rate_limits(settings: Settings) -> Iterator[CheckResult]:
     """Check whether several hosts count rate limits separately."""
-    if not settings.counts_on_host:
+    if not settings.counts_rate_limits_per_host:
         return
     present = list_running_hosts(session=db.session(), now=get_current_time())
     places = [each.address for each in present if each.process_kind == "web"]
@@ -440,7 +447,7 @@ def evaluate_forwarded_headers(body: bytes, *, trusted: int) -> CheckResult:
 
 
 def check_database(settings: Settings) -> Iterator[CheckResult]:
-    """Check the connection to the database, and write a row."""
+    """Check that the database is reachable and accepts writes."""
     with convert_database_errors():
         pooler = find_pooler(settings)
         wrong = find_session_problem(settings, pooler)
@@ -458,7 +465,7 @@ def check_database(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_migrations(settings: Settings) -> Iterator[CheckResult]:
-    """Compare the schema of the database with this code."""
+    """Compare the migration of the database with the newest migration of this code."""
     del settings
     with db.engine.connect() as connection:
         state, wanted = get_schema_state(connection), get_newest_known_revision()
@@ -484,19 +491,19 @@ def check_clock(settings: Settings) -> Iterator[CheckResult]:
     if settings.uses_sqlite:
         yield ok("SQLite uses the clock of this host.")
         return
-    lead = _measure_clock_lead(session.connection())
-    if is_clock_lead_harmful(lead):
+    lead = _measure_clock_offset(session.connection())
+    if is_clock_offset_harmful(lead):
         yield failed(
-            f"{describe_clock_lead(lead)} Synchronize both clocks, for example with chrony."
+            f"{describe_clock_offset(lead)} Synchronize both clocks, for example with chrony."
         )
     else:
         yield ok(f"The clock differs from the database's clock by {abs(lead) / 1000:.1f} s.")
 
 
-def _measure_clock_lead(connection: Connection) -> int:
+def _measure_clock_offset(connection: Connection) -> int:
     """Measure the clock difference three times and return the value closest to zero."""
     connection.execute(text("SELECT 1"))
-    leads = (measure_clock_lead_ms(connection, clock=get_services().clock) for _ in range(3))
+    leads = (measure_clock_offset_ms(connection, clock=get_services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)
 
 
@@ -513,7 +520,7 @@ _DOCTOR_CHECKS = (
     DoctorCheck("worker", check_worker),
     DoctorCheck("jobs", check_jobs),
     DoctorCheck("hosts", check_hosts),
-    DoctorCheck("pages", check_waiting_pages),
+    DoctorCheck("pages", check_paging_backlog),
     DoctorCheck("mail", check_mail),
     DoctorCheck("proxy", check_proxy, needs_database=False),
     DoctorCheck("certificate", check_certificate, needs_database=False),

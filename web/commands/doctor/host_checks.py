@@ -9,15 +9,19 @@ from domain.core.job_results import get_backup_state
 from web.commands.backups.postgres import find_program_version
 from web.commands.doctor.results import CheckResult, failed, format_duration, ok, warning
 from web.database.sessions import Pooler, find_pooler
-from web.database.start_checks import convert_database_errors
+from web.database.startup_checks import convert_database_errors
 from web.extensions import db
-from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
+from web.server.memory_limits import (
+    compute_required_memory_mib,
+    find_memory_limit_mib,
+    find_memory_warning,
+)
 from web.services import get_current_time, get_git
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 _MIB, _GIB = 1024**2, 1024**3
-#: Thresholds of free space in bytes. Below the first, writes soon fail. Below the second, there is
-#: a warning.
+#: Thresholds of free space in bytes, for a failure and for a warning. Below the first threshold,
+#: writes soon fail.
 _FAILURE_FREE_BYTES, _WARNING_FREE_BYTES = 256 * _MIB, 2048 * _MIB
 #: Number of free inodes below which writes soon fail, regardless of free space.
 _MIN_FREE_INODES = 1_000
@@ -30,13 +34,12 @@ def check_memory(settings: Settings) -> Iterator[CheckResult]:
         yield warning(said)
     else:
         available = f"{limit} MiB" if limit else "an unknown amount"
-        yield ok(
-            f"The service needs {compute_needed_mib(settings)} MiB of memory, and has {available}."
-        )
+        needed = compute_required_memory_mib(settings)
+        yield ok(f"The service needs {needed} MiB of memory, and has {available}.")
 
 
 def check_disk(settings: Settings) -> Iterator[CheckResult]:
-    """Check for free space where the service writes."""
+    """Check for free space on the disks to which the service writes."""
     seen: set[int] = set()
     for place in (settings.instance_path, settings.repositories_path):
         there = _find_existing_parent(place)

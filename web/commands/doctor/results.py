@@ -9,7 +9,7 @@ from web.pages.templating import format_seconds
 
 
 class CheckState(StrEnum):
-    """State of a check, from best to worst."""
+    """State of a check. The states are ordered from best to worst."""
 
     OK = "ok"
     WARNING = "warning"
@@ -28,5 +28,5 @@ ok, warning, failed = (partial(CheckResult, state) for state in CheckState)
 
 
 def format_duration(length: timedelta) -> str:
-    """Return a duration in words."""
+    """Return a duration in words, such as `3 minutes`."""
     return format_seconds(length.total_seconds())

@@ -1,4 +1,4 @@
-"""Commands for the tools from which data can be imported."""
+"""Import commands, with a command for each supported tool."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +8,18 @@ import click
 from flask.cli import AppGroup
 
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import read_documents
-from domain.paging.importing.grafana_oncall import read_grafana_oncall
-from domain.paging.importing.opsgenie import read_opsgenie
-from domain.paging.importing.plan import ImportPlan
+from domain.paging.importing.export_files import read_documents
+from domain.paging.importing.grafana_oncall import build_grafana_oncall_import_plan
+from domain.paging.importing.import_plan import ImportPlan
+from domain.paging.importing.opsgenie import build_opsgenie_import_plan
 from domain.projects.views import ProjectOrGroup
-from web.commands.imports.plans import UserOptions, apply_plan, simulate_plan
-from web.commands.transaction import get_namespace_by_path, get_project_by_path, run_in_transaction
+from web.commands.execution import run_in_transaction
+from web.commands.imports.plan_execution import (
+    UserOptions,
+    execute_import_plan,
+    simulate_import_plan,
+)
+from web.commands.path_lookup import get_namespace_by_path, get_project_by_path
 from web.services import get_current_time
 
 imports = AppGroup(
@@ -25,7 +30,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _add_import_options(command: _Command) -> _Command:
-    """Add the arguments of all imports to a command."""
+    """Add the arguments and options shared by all import commands to a command."""
     for decorate in (
         click.option(
             "--dry-run", is_flag=True, help="Show the result of the import without storing it."
@@ -71,11 +76,12 @@ def _add_import_options(command: _Command) -> _Command:
 @_add_import_options
 @run_in_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
-    """Import responses from Grafana OnCall's API that are stored in FILE.
+    """Import an export of Grafana OnCall from FILE.
 
-    FILE is a JSON file, or a folder or zip archive of JSON files.
+    FILE contains responses from Grafana OnCall's API. It is a JSON file, or a folder or zip archive
+    of JSON files.
     """
-    return {"source": "grafana-oncall", **_run_import(read_grafana_oncall, **options)}
+    return {"source": "grafana-oncall", **_run_import(build_grafana_oncall_import_plan, **options)}
 
 
 @imports.command("opsgenie")
@@ -86,7 +92,7 @@ def opsgenie_command(**options: Any) -> dict[str, Any]:
 
     FILE is a folder or zip archive written by opsgenie-configuration-backup.
     """
-    return {"source": "opsgenie", **_run_import(read_opsgenie, **options)}
+    return {"source": "opsgenie", **_run_import(build_opsgenie_import_plan, **options)}
 
 
 def _run_import(
@@ -103,10 +109,10 @@ def _run_import(
     if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(
-            "The export needs a project or group. Use `--into PATH`, or `--team NAME=PATH` for "
-            f"each team. Teams of this export: {names}."
+            "Specify the project or group to import into with `--into PATH`, or with "
+            f"`--team NAME=PATH` for each team. Teams in this export: {names}."
         )
-    do = simulate_plan if dry_run else apply_plan
+    do = simulate_import_plan if dry_run else execute_import_plan
     return do(
         plan,
         by_team=dict(_parse_team_target(each, plan) for each in teams),
@@ -123,6 +129,6 @@ def _parse_team_target(text: str, plan: ImportPlan) -> tuple[str, ProjectOrGroup
     known = {each.lower() for each in plan.teams.values()}
     if not separator or name.strip().lower() not in known:
         names = ", ".join(sorted(plan.teams.values())) or "none"
-        message = f'`--team` "{text}" is not NAME=PATH. Teams of this export: {names}.'
+        message = f'`--team` "{text}" is not NAME=PATH. Teams in this export: {names}.'
         raise InvalidError(message)
     return name.strip().lower(), get_namespace_by_path(path.strip())

@@ -6,15 +6,15 @@ from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
 from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.sign_up import SIGN_UP_BY_DOMAIN, SIGN_UP_OFF, SignUpPolicy
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def build_password_rules(settings: Settings) -> PasswordRules:
-    """Return the rules for passwords under these settings."""
-    return PasswordRules(minimum=settings.password_min_length, cost=hash_cost(settings))
+    """Return the minimum length and the hash parameters of passwords."""
+    return PasswordRules(minimum=settings.password_min_length, cost=build_hash_cost(settings))
 
 
-def hash_cost(settings: Settings) -> HashCost:
+def build_hash_cost(settings: Settings) -> HashCost:
     """Return the Argon2id parameters under these settings."""
     return HashCost(
         memory_kib=settings.password_hash_memory_kib, passes=settings.password_hash_passes
@@ -45,11 +45,11 @@ def build_sign_up_policy(current: Settings) -> SignUpPolicy:
 
 
 def build_sign_in_limits(current: Settings) -> SignInLimits:
-    """Return the limits for sign-in attempts."""
+    """Return the limits for sign-in attempts per account and per IP address."""
     return SignInLimits(
         per_account=current.sign_in_attempts_per_account,
         per_address=current.sign_in_attempts_per_address,
         second_factor_per_account=current.second_factor_attempts_per_account,
         window=timedelta(seconds=current.sign_in_attempts_window_seconds),
-        cost=hash_cost(current),
+        cost=build_hash_cost(current),
     )

@@ -1,7 +1,7 @@
 """Policies for the bodies of alert requests."""
 
 from domain.alerts.formats.base import AlertFormat, ParserSettings
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def build_parser_settings(current: Settings) -> ParserSettings:

@@ -3,14 +3,14 @@
 from datetime import timedelta
 
 from domain.oauth.context import (
-    DevicePolicy,
+    DeviceGrantPolicy,
     OAuthPolicy,
-    PasswordPolicy,
-    PushPolicy,
+    PasswordGrantPolicy,
+    PushedRequestPolicy,
     RegistrationPolicy,
 )
+from web.settings.environment import Settings
 from web.settings.policies.accounts import build_second_factor_rule, build_sign_in_limits
-from web.settings.reader import Settings
 
 
 def build_oauth_policy(current: Settings) -> OAuthPolicy:
@@ -23,13 +23,13 @@ def build_oauth_policy(current: Settings) -> OAuthPolicy:
         require_https_redirect_uris=current.require_https_redirect_uris,
         refresh_replay=timedelta(seconds=current.refresh_replay_seconds),
         devices=_build_device_policy(current),
-        passwords=PasswordPolicy(
+        passwords=PasswordGrantPolicy(
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
             limits=build_sign_in_limits(current),
             second_factor=build_second_factor_rule(current),
         ),
-        pushed_requests=PushPolicy(
+        pushed_requests=PushedRequestPolicy(
             lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),
             is_required=current.require_pushed_authorization_requests,
         ),
@@ -41,8 +41,8 @@ def build_oauth_policy(current: Settings) -> OAuthPolicy:
     )
 
 
-def _build_device_policy(current: Settings) -> DevicePolicy:
-    return DevicePolicy(
+def _build_device_policy(current: Settings) -> DeviceGrantPolicy:
+    return DeviceGrantPolicy(
         is_offered=current.oauth2_device_grant_flow,
         code_lifetime=timedelta(seconds=current.device_code_lifetime_seconds),
         poll_interval=current.device_poll_interval_seconds,

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from domain.registry.client import RegistryPolicy
 from domain.registry.tokens import TokenPolicy
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def build_registry_policy(current: Settings) -> RegistryPolicy:

@@ -1,7 +1,7 @@
 """Git program and location of repositories, derived from the settings."""
 
 from domain.git.program import Git
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def build_git(current: Settings) -> Git:

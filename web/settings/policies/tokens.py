@@ -5,7 +5,7 @@ from datetime import timedelta
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.releases.schedule import CHANGES_BY_ID
 from domain.releases.version import parse_release
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 
 def build_token_lifetimes(current: Settings) -> TokenLifetimes:

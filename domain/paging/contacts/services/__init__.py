@@ -1,1 +1,1 @@
-"""Messaging services, for which users enter contacts in the fields of a form."""
+"""Messaging services, and the form fields in which users enter their contacts."""

@@ -13,7 +13,7 @@ from domain.paging.notifications.contact_types.base import ContactType
 
 
 class ServiceKind(LabeledEnum):
-    """The kind of a messaging service, by which pages group the services."""
+    """The kind of a messaging service. Web pages group services by kind."""
 
     PUSH = "push", "Push notifications"
     TEXT = "text", "Text messages"
@@ -23,7 +23,7 @@ class ServiceKind(LabeledEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceField:
-    """A field of a messaging service."""
+    """A form field in which users enter part of a contact's address."""
 
     name: str
     label: str
@@ -44,7 +44,7 @@ class ServiceField:
     default: str = ""
 
     def parse_value(self, text: str) -> Mapping[str, str]:
-        """Return the parts of a value.
+        """Parse the value of the field, and return its parts by name.
 
         Raise InvalidError for this field if the value is missing or malformed.
         """
@@ -64,15 +64,15 @@ class ServiceField:
 
 @dataclass(frozen=True, kw_only=True)
 class MessagingService:
-    """A messaging service, such as those in `domain/paging/contacts/services/services.toml`.
+    """A messaging service, such as the services in `domain/paging/contacts/services/services.toml`.
 
-    Pages show errors in the complete URL next to the first field.
+    If the complete URL is invalid, forms show the error next to the first field.
     """
 
     #: Name in page URLs.
     slug: str
     name: str
-    letters: str
+    initials: str
     kind: ServiceKind
     #: Sentence that describes the requirements of the service.
     needs: str
@@ -132,11 +132,13 @@ class MessagingService:
         )
         return re.compile(text)
 
-    def keep_secrets(self, entered: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
-        """Return the entered values. Secrets that were left empty keep their stored values.
+    def fill_in_stored_secrets(
+        self, entered: Mapping[str, str], stored: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the entered values, with the stored value of each secret that was left empty.
 
-        Raise InvalidError for such a secret if a URL has changed, because the secret would be sent
-        to another server.
+        Raise InvalidError for a secret that was left empty if a URL has changed, because the stored
+        secret would be sent to another server.
         """
         values = dict(entered)
         urls = [each for each in self.fields if each.kind == "url" and not each.is_secret]

@@ -27,7 +27,7 @@ def _load_services() -> Iterator[MessagingService]:
 
 
 def _build_plain_service(contact_type: ContactType) -> MessagingService:
-    """Return the service of a contact type, whose only field is the address."""
+    """Return a service for a contact type, with the address as its only field."""
     is_apprise = contact_type is APPRISE
     address = ServiceField(
         name="address",
@@ -40,7 +40,7 @@ def _build_plain_service(contact_type: ContactType) -> MessagingService:
     return MessagingService(
         slug=contact_type.name,
         name="Other (Apprise URL)" if is_apprise else contact_type.label,
-        letters="…" if is_apprise else contact_type.label[0],
+        initials="…" if is_apprise else contact_type.label[0],
         kind=ServiceKind.OTHER,
         needs=contact_type.help,
         link=("https://appriseit.com/services/", "Find a service") if is_apprise else None,
@@ -52,8 +52,8 @@ def _build_plain_service(contact_type: ContactType) -> MessagingService:
 
 _SERVICES = tuple(_load_services())
 _PLAIN_SERVICES = {each.name: _build_plain_service(each) for each in CONTACT_TYPES}
-#: Services by their names in URLs. Types without an example are omitted, because users do not enter
-#: their addresses.
+#: Services by their names in URLs. Services whose type has no example are omitted, because users do
+#: not enter the addresses.
 SERVICES: Mapping[str, MessagingService] = {
     each.slug: each for each in (*_SERVICES, *_PLAIN_SERVICES.values()) if each.type.example
 }
@@ -62,7 +62,7 @@ SERVICES: Mapping[str, MessagingService] = {
 def get_service(slug: str) -> MessagingService:
     """Return a service by its name in URLs.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such service.
     """
     if slug not in SERVICES:
         raise NotFoundError("Service not found.")
@@ -70,7 +70,7 @@ def get_service(slug: str) -> MessagingService:
 
 
 def search_services(text: str) -> list[tuple[ServiceKind, list[MessagingService]]]:
-    """Return the services whose names or kinds contain all words in a text, by kind."""
+    """Return the services whose names or kinds contain all words of a search text, by kind."""
     words, kinds = text.casefold().split(), list(ServiceKind)
     found = [
         each

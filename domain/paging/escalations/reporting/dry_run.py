@@ -18,7 +18,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.listing.status_notes import find_status_notes
+from domain.alerts.listing.status_history import find_status_changes
 from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.core.clock import format_message_time
 from domain.core.errors import InvalidError
@@ -27,8 +27,7 @@ from domain.paging.escalations.policies import (
     find_target_names,
     list_applicable_policies,
 )
-from domain.paging.escalations.routes import find_route_names, load_routing
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     EscalationPlan,
     EscalationProgress,
     Step,
@@ -37,9 +36,10 @@ from domain.paging.escalations.steps import (
     advance_after_failure,
     advance_after_round,
     advance_after_step,
-    build_first_progress,
-    find_next_due,
+    build_initial_progress,
+    find_next_due_time,
 )
+from domain.paging.escalations.routes import find_route_names, load_routing
 from domain.paging.escalations.types import (
     AlertRouteDryRun,
     DryRunAlert,
@@ -47,9 +47,9 @@ from domain.paging.escalations.types import (
     EscalationPolicy,
 )
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.schedule_queries import load_schedule_plans
-from domain.paging.on_call.schedule_values import Period
-from domain.projects.owners import find_group_chains, select_project_ids
+from domain.projects.row_ownership import find_group_chains, select_project_ids
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import Alert, Project
 
@@ -73,7 +73,10 @@ class PastStatusChange(NamedTuple):
 
 
 class TriggeredPeriod(NamedTuple):
-    """A period during which an alert was triggered; `end` is None if it is still triggered."""
+    """A period during which an alert was triggered.
+
+    `end` is None if the alert is still triggered.
+    """
 
     start: datetime
     end: datetime | None
@@ -122,10 +125,10 @@ def simulate_steps(
     nobody count too, so the simulation also ends for a plan without recipients.
     """
     end = until if triggered_period.end is None else min(triggered_period.end, until)
-    progress: EscalationProgress | None = build_first_progress(triggered_period.start)
+    progress: EscalationProgress | None = build_initial_progress(triggered_period.start)
     last = triggered_period.start
     while progress is not None:
-        due = find_next_due(plan, progress)
+        due = find_next_due_time(plan, progress)
         if due is None:
             progress = advance_after_round(plan, progress, now=last)
             continue
@@ -230,7 +233,7 @@ def _find_status_changes(
     alert_ids: Sequence[int], *, session: Session
 ) -> Mapping[int, Sequence[PastStatusChange]]:
     found: dict[int, list[PastStatusChange]] = {}
-    for row in find_status_notes(alert_ids, session=session):
+    for row in find_status_changes(alert_ids, session=session):
         found.setdefault(row.alert_id, []).append(PastStatusChange(row.created_at, row.text))
     return found
 
@@ -353,7 +356,7 @@ def _find_alert_periods(
 def _find_on_call_spans(
     targets: Iterable[Target], period: Period, *, session: Session
 ) -> Mapping[int, Sequence[OnCallSpan]]:
-    """Return the on-call spans of each schedule in chronological order, by schedule id."""
+    """Return the on-call spans of each schedule in chronological order, by schedule ID."""
     ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
     plans = load_schedule_plans(ids, period, session=session, now=period.end)
     return {each: compute_spans(plan, period.start, period.end) for each, plan in plans.items()}

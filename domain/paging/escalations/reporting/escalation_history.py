@@ -1,16 +1,16 @@
-"""Queries about the past of an escalation: who ended it, and whether a round reached nobody."""
+"""Queries for the history of an escalation: who ended it, and whether a round reached nobody."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.status_notes import find_status_notes
+from domain.alerts.listing.status_history import find_status_changes
 from domain.paging.notifications.states import PageState
 from models import Escalation, EscalationPage
 
 _TRIGGERED = "triggered"
 
 
-def has_unreached_round(row: Escalation, *, session: Session) -> bool:
+def has_failed_round(row: Escalation, *, session: Session) -> bool:
     """Return whether the previous round reached nobody."""
     if row.round == 1 or row.last_paged_at is None:
         return row.round > 1
@@ -21,15 +21,14 @@ def has_unreached_round(row: Escalation, *, session: Session) -> bool:
             EscalationPage.step > 0,
         )
     ).all()
-    # If this alert has no pages, a user may have been reached by an earlier alert that it
-    # continues.
+    # If this alert has no pages, the earlier alert that it continues may have reached a user.
     return bool(outcomes) and PageState.ACCEPTED.value not in outcomes
 
 
-def describe_end(row: Escalation, status: str, *, session: Session) -> str:
+def describe_escalation_end(row: Escalation, status: str, *, session: Session) -> str:
     """Describe who ended an escalation and how, as part of a sentence."""
     first = None
-    for note in find_status_notes([row.alert_id], session=session):
+    for note in find_status_changes([row.alert_id], session=session):
         # An escalation that was created in the stopped state starts after the status was set.
         is_earlier = row.started_at != row.ended_at and note.created_at < row.started_at
         if note.text == _TRIGGERED:

@@ -12,34 +12,31 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
-from domain.core.word_lists import join_words
-from domain.paging.escalations.early_escalations import choose_policies_of_alerts
+from domain.core.word_joining import join_words
+from domain.paging.escalations.missing_escalations import choose_policies_for_alerts
 from domain.paging.escalations.policies import build_plan, find_target_names
-from domain.paging.escalations.reporting.escalation_history import describe_end, has_unreached_round
-from domain.paging.escalations.reporting.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
-from domain.paging.escalations.routes import PolicyChoice, load_routing
-from domain.paging.escalations.snoozes import is_waiting_for_end_time
-from domain.paging.escalations.state import ACTIVE_STATES, EscalationState
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     EscalationPlan,
     EscalationProgress,
     Step,
     Target,
     TargetKind,
-    find_next_due,
+    find_next_due_time,
     format_target,
 )
-from domain.paging.escalations.types import PAGE_RETENTION, SentPage
-from domain.paging.notifications.policy import PageReason
-from domain.paging.on_call.shifts import find_users_on_call
-from domain.projects.owners import find_owner_group_paths
-from models import (
-    Alert,
-    AlertRoute,
-    Escalation,
-    EscalationPage,
-    EscalationPolicy,
+from domain.paging.escalations.reporting.escalation_history import (
+    describe_escalation_end,
+    has_failed_round,
 )
+from domain.paging.escalations.reporting.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
+from domain.paging.escalations.routes import PolicyChoice, load_routing
+from domain.paging.escalations.snoozes import is_waiting_for_end_time
+from domain.paging.escalations.state import ACTIVE_STATES, EscalationState
+from domain.paging.escalations.types import PAGE_RETENTION, SentPage
+from domain.paging.notifications.paging_settings import PageReason
+from domain.paging.on_call.shifts import find_users_on_call
+from domain.projects.row_ownership import find_owner_group_paths
+from models import Alert, AlertRoute, Escalation, EscalationPage, EscalationPolicy
 
 _STATE_SENTENCES = {
     EscalationState.RUNNING: (
@@ -51,9 +48,8 @@ _STATE_SENTENCES = {
     EscalationState.NO_POLICY: "Nobody is paged for this alert: {reason}.",
     EscalationState.POLICY_DELETED: "Paging ended because the escalation policy was deleted.",
     EscalationState.ACKNOWLEDGED: (
-        "The acknowledgement expires at {until}. If the alert is not resolved by "
-        ""
-        "then, it is triggered again."
+        "The acknowledgement expires at {until}. If the alert is not resolved by then, it is "
+        "triggered again."
     ),
     EscalationState.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
     EscalationState.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
@@ -67,7 +63,7 @@ _OVERDUE_SENTENCES = {
     EscalationState.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
 _TRIGGERED = "triggered"
-#: States in which an alert without a policy gets a new policy when a user escalates it.
+#: States in which an alert without a policy is assigned a new policy when a user escalates it.
 _STATES_CHOOSING_AGAIN = (
     EscalationState.STOPPED,
     EscalationState.SNOOZED,
@@ -79,6 +75,7 @@ _NO_POLICIES_SENTENCE = "This project has no escalation policy, so its alerts do
 _NO_ESCALATION_SENTENCE = (
     "Nobody was paged because the alert was opened before the project had an escalation policy."
 )
+_ARRIVED_RESOLVED_SENTENCE = "Nobody was paged because the alert was resolved when it arrived."
 _RECORDS_DELETED_SENTENCE = (
     f"No pages are recorded. Records are deleted after {PAGE_RETENTION.days} days."
 )
@@ -102,15 +99,15 @@ _DUE_STATES = (*ACTIVE_STATES, EscalationState.ACKNOWLEDGED, EscalationState.SNO
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationView:
-    """The paging state of an alert."""
+    """The paging state of an alert, with its policy, next step and recipients."""
 
     #: State of the escalation. None if the alert has no escalation.
     state: EscalationState | None
     sentence: str
     #: True if similar alerts do not page anyone until a maintainer changes the configuration.
     lacks_policy: bool = False
-    #: Name of the escalation's policy, or of the policy that an unprocessed or snoozed alert gets.
-    #: None if no policy was chosen, or if the policy was deleted.
+    #: Name of the escalation's policy, or of the policy that an unprocessed or snoozed alert will
+    #: be assigned. None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None
     #: Reason for the choice of the policy, in words. Empty if `sentence` contains the reason.
     reason: str = ""
@@ -135,7 +132,7 @@ class EscalationView:
     escalates_to: str = ""
 
     @property
-    def waiting_words(self) -> str:
+    def worker_delay_text(self) -> str:
         """The worker's delay in words, or an empty string if the worker is on time."""
         return "" if self.waiting is None else format_waiting_time(self.waiting)
 
@@ -148,20 +145,20 @@ def explain_escalation(
     now: datetime,
     parser_settings: ParserSettings,
 ) -> EscalationView:
-    """Return the paging state of an alert."""
+    """Return the paging state of an alert, including a sentence that explains the state."""
     # Read the backlog first: the worker deletes a processed change and stores its result in one
     # transaction.
     backlog = find_change_backlog(Follower.ESCALATIONS, alert_id, session=session)
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     alert = session.execute(
-        select(Alert.status, Alert.created_at).where(Alert.id == alert_id)
+        select(Alert.status, Alert.created_at, Alert.ended_at).where(Alert.id == alert_id)
     ).one()
     of_alert = EscalationPage.alert_id == alert_id
     was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
     if row is None or (
         row.policy_id is None and EscalationState(row.state) in _STATES_CHOOSING_AGAIN
     ):
-        choices = choose_policies_of_alerts(
+        choices = choose_policies_for_alerts(
             [alert_id], session=session, parser_settings=parser_settings
         )
         choice = choices.get(alert_id, PolicyChoice())
@@ -191,6 +188,8 @@ def explain_escalation(
     never_began = state is EscalationState.STOPPED and (
         policy is None or alert.status == _TRIGGERED
     )
+    if row is None and alert.ended_at is not None and alert.ended_at <= alert.created_at:
+        return replace(view, state=None, sentence=_ARRIVED_RESOLVED_SENTENCE)
     if row is None or state is None or never_began:
         return _build_view_without_escalation(
             view, project_id, alert.created_at, session=session, now=now
@@ -278,7 +277,7 @@ def _build_escalation_view(
     plan = build_plan(policy) if policy else None
     next_at = _find_next_due_time(row, state, plan) if status == _TRIGGERED else None
     recipients = (
-        _PageReasonReader(session).describe_recipients(plan.steps[row.step], next_at)
+        _PageReasonLookup(session).describe_recipients(plan.steps[row.step], next_at)
         if plan and next_at
         else ""
     )
@@ -291,12 +290,13 @@ def _build_escalation_view(
         rests_until=row.next_at if is_waiting_for_end_time(row) else None,
         round=row.round,
         unreached_round=(
-            row.round - 1 if next_at and has_unreached_round(row, session=session) else None
+            row.round - 1 if next_at and has_failed_round(row, session=session) else None
         ),
         waiting=late if late > CLOCK_TOLERANCE else None,
     )
-    end = describe_end(row, status, session=session) if state is EscalationState.STOPPED else ""
-    return replace(shown, sentence=_format_sentence(row, shown, end, now=now))
+    is_stopped = state is EscalationState.STOPPED
+    end = describe_escalation_end(row, status, session=session) if is_stopped else ""
+    return replace(shown, sentence=_format_state_sentence(row, shown, end, now=now))
 
 
 def _describe_escalation_recipients(
@@ -308,13 +308,13 @@ def _describe_escalation_recipients(
     """
     steps = build_plan(policy).steps
     taken = row.step if row and row.policy_id == policy.id else 0
-    return _PageReasonReader(session).describe_recipients(
+    return _PageReasonLookup(session).describe_recipients(
         steps[taken if taken < len(steps) else 0], now
     )
 
 
 def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return the ids of the given alerts whose pages received no response."""
+    """Return the IDs of the given alerts whose pages received no response."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
@@ -330,13 +330,15 @@ def _find_next_due_time(
 ) -> datetime | None:
     if state is not EscalationState.RUNNING or plan is None:
         return None
-    return find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
+    return find_next_due_time(plan, EscalationProgress(row.round, row.step, row.round_began_at))
 
 
-def _format_sentence(row: Escalation, view: EscalationView, end: str, *, now: datetime) -> str:
+def _format_state_sentence(
+    row: Escalation, view: EscalationView, end: str, *, now: datetime
+) -> str:
     state = EscalationState(row.state)
     until = format_message_time(row.next_at) if row.next_at else ""
-    late = f" It is {view.waiting_words}." if view.waiting is not None else ""
+    late = f" It is {view.worker_delay_text}." if view.waiting is not None else ""
     if view.next_at is not None:
         of_round = f" of round {view.round}" if view.round > 1 else ""
         at = f"at {format_message_time(view.next_at)}" if view.next_at > now else "now"
@@ -381,9 +383,9 @@ def list_sent_pages(
 ) -> Sequence[SentPage]:
     """List pages that were sent for alerts, oldest or newest first.
 
-    Return at most `size` pages, starting after the page with the id `following`.
+    Return at most `size` pages, starting after the page with the ID `following`.
     """
-    # Adding 0 prevents Postgres from scanning the pages of all alerts in id order.
+    # Adding 0 prevents Postgres from scanning the pages of all alerts in ID order.
     key = EscalationPage.id + 0
     wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
     if following is not None:
@@ -418,7 +420,7 @@ def _get_page_target(row: EscalationPage) -> Target | None:
 
 
 def _get_requester_name(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
-    """Return the name of the user who requested a manual page; None for other pages."""
+    """Return the name of the user who requested a manual page, or None for other pages."""
     if not row.asked_by_id:
         return None if row.asked_by_id is None else "the operator"
     asker = Target(TargetKind.USER, row.asked_by_id)
@@ -435,7 +437,7 @@ def _get_recipient_name(row: EscalationPage, names: Mapping[Target, str]) -> str
 def find_page_reasons(
     alert_ids: Collection[int], *, user_id: int | None, channel_id: int | None, session: Session
 ) -> Mapping[int, PageReason]:
-    """Return the latest reason why a recipient was paged, by alert id.
+    """Return the latest reason why a recipient was paged, by alert ID.
 
     Alerts whose policy no longer pages the recipient are left out.
     """
@@ -445,7 +447,7 @@ def find_page_reasons(
         .where(Escalation.alert_id.in_(alert_ids))
     ).all()
     escalations = {row.alert_id: (row, policy) for row, policy in rows}
-    reasons = _PageReasonReader(session)
+    reasons = _PageReasonLookup(session)
     found: dict[int, PageReason] = {}
     for first, own in _find_first_and_last_pages(user_id, channel_id, alert_ids, session=session):
         if own.alert_id in escalations:
@@ -458,9 +460,9 @@ def find_page_reasons(
 def _find_first_and_last_pages(
     user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
 ) -> Iterator[tuple[EscalationPage, EscalationPage]]:
-    """Yield the first page of each alert, and the last page that was sent to a user or channel.
+    """Yield each alert's first page, and its last page to the given user or channel.
 
-    The query avoids loading all pages, since an alert may have hundreds of them.
+    The query avoids loading all pages, since an alert may have hundreds of pages.
     """
     pages = EscalationPage
     of_alerts = select(pages.alert_id, func.min(pages.id).label("first"))
@@ -481,7 +483,7 @@ def _find_first_and_last_pages(
     )
 
 
-class _PageReasonReader:
+class _PageReasonLookup:
     """Finds the reasons for pages, and caches the users on call by schedule and time."""
 
     def __init__(self, session: Session) -> None:
@@ -569,10 +571,10 @@ class _PageReasonReader:
 
 
 def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, datetime] | None:
-    """Return the next step and the time when it is due; None if no step follows."""
+    """Return the next step and the time when it is due, or None if no step follows."""
     if row.state != EscalationState.RUNNING.value:
         return None
-    due = find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
+    due = find_next_due_time(plan, EscalationProgress(row.round, row.step, row.round_began_at))
     if due is not None:
         return plan.steps[row.step], due
     if row.round > plan.repeats:
@@ -586,7 +588,10 @@ def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, dateti
 def _format_target_with_users(
     target: Target, people: Sequence[Target], names: Mapping[Target, str]
 ) -> str:
-    """Describe the recipients of a target; for a schedule, these are the users who are on call."""
+    """Describe the recipients of a target.
+
+    The recipients of a schedule are the users who are on call.
+    """
     known = [f"@{names[each]}" for each in people if each in names]
     if not known:
         return format_target(target.kind, names.get(target))

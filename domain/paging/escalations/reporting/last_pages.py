@@ -1,4 +1,4 @@
-"""Finds the recipients of an alert's last pages."""
+"""Finds the most recent pages about an alert."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The state of sent pages, and why contacts did not receive them."""
+"""The states of sent pages, and the reasons why contacts did not receive pages."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def find_page_statuses(
 def _get_page_state(page: Page, status: str | None) -> PageState:
     if page.outcome is not None:
         return PageState(page.outcome)
-    # The worker may not have withdrawn the unsent pages of a resolved alert yet.
+    # The worker might not yet have withdrawn the unsent pages of a resolved alert.
     if page.withdrawn_at is not None or (page.batch_id is None and status == RESOLVED):
         return PageState.WITHDRAWN
     return PageState.WAITING if page.batch_id is None else PageState.LEFT
@@ -60,7 +60,7 @@ def _get_page_state(page: Page, status: str | None) -> PageState:
 def find_contact_outcomes(
     batches: Collection[int | None] | Select[int | None], *, session: Session
 ) -> Mapping[int, tuple[ContactOutcome, ...]]:
-    """Return the outcomes of pages at each contact, by batch id."""
+    """Return the outcomes of pages at each contact, by batch ID."""
     found: dict[int, tuple[ContactOutcome, ...]] = {}
     for message, contact in session.execute(
         select(PageMessage, Contact)
@@ -82,7 +82,7 @@ def find_contact_outcomes(
 
 
 def _get_failure_reason(message: PageMessage) -> str | None:
-    """Return the reason why a message was not sent."""
+    """Return the cancellation reason or last error of a message, or None if it was sent."""
     if message.outcome == MessageState.SENT:
         return None
     is_cancelled = message.outcome == MessageState.WITHDRAWN

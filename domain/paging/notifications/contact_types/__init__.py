@@ -1,1 +1,1 @@
-"""Contact types, each in its own module, which parse addresses and send messages."""
+"""Contact types, which parse addresses and send messages. Each type has its own module."""

@@ -6,7 +6,7 @@ from domain.paging.notifications.contact_types.base import (
     ContactTransports,
     ContactType,
     SendProblem,
-    UrlReader,
+    UrlParser,
 )
 
 
@@ -20,7 +20,7 @@ class AppriseContactType(ContactType):
     address_pattern = r"[A-Za-z0-9+.-]+://\S.*"
     help = "Find one of more than 150 other services, such as Matrix, and build its Apprise URL."
 
-    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlParser) -> ContactAddress:
         """Validate a URL, and return it as a contact address.
 
         Raise InvalidError if Apprise does not support the URL.
@@ -35,8 +35,11 @@ class AppriseContactType(ContactType):
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send a message to an Apprise URL; return the problem, or None."""
-        return transports.send_by_apprise(delivery.address, delivery.content)
+        """Send a message to an Apprise URL.
+
+        Return the problem, or None if the message was sent.
+        """
+        return transports.send_via_apprise(delivery.address, delivery.content)
 
 
 APPRISE = AppriseContactType()

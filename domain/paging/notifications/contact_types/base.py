@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol
 
 from domain.delivery.mail.outbox import ClaimedEmail
-from domain.paging.notifications.messages import MessageContent
+from domain.paging.notifications.message_content import MessageContent
 from domain.paging.notifications.push_subscriptions import PushSubscription
 
 
@@ -29,7 +29,7 @@ class ContactMessage:
     address: str = field(repr=False)
     content: MessageContent = field(repr=False)
     message_ids: tuple[int, ...]
-    #: Id of the attempt. It stays the same until an attempt is known to have failed.
+    #: ID of the attempt. It stays the same until an attempt is known to have failed.
     attempt_id: int
     #: True if an earlier attempt may have succeeded.
     is_repeat: bool = False
@@ -57,8 +57,8 @@ class SendProblem(NamedTuple):
     retry_after: int | None = None
 
 
-class UrlService(NamedTuple):
-    """The properties of a URL that Apprise supports."""
+class ParsedServiceUrl(NamedTuple):
+    """The service of a parsed URL, and the URL without its secrets."""
 
     #: Name of the service, such as Slack.
     name: str
@@ -68,11 +68,11 @@ class UrlService(NamedTuple):
     lane: str
 
 
-class UrlReader(Protocol):
+class UrlParser(Protocol):
     """Function that parses URLs without network access."""
 
-    def __call__(self, url: str, /) -> UrlService:
-        """Return the service of a URL.
+    def __call__(self, url: str, /) -> ParsedServiceUrl:
+        """Parse a URL, and return its service and the URL without its secrets.
 
         Raise InvalidError for the `address` field if the URL is invalid.
         """
@@ -83,26 +83,35 @@ class ContactTransports(Protocol):
     """The functions with which a worker sends messages. Each attempt ends before its deadline."""
 
     def send_mail(self, message: ClaimedEmail) -> SendProblem | None:
-        """Send an email; return the problem, or None."""
+        """Send an email.
+
+        Return the problem, or None if the email was sent.
+        """
         ...
 
-    def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
-        """Send a message to an Apprise URL; return the problem, or None."""
+    def send_via_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
+        """Send a message to an Apprise URL.
+
+        Return the problem, or None if the message was sent.
+        """
         ...
 
     def send_push(
         self, subscription: PushSubscription, content: MessageContent, attempt_id: int
     ) -> SendProblem | None:
-        """Send a notification to a browser. Return the problem, or None on success."""
+        """Send a notification to a browser.
+
+        Return the problem, or None if the notification was sent.
+        """
         ...
 
     def prepare_apprise(self) -> None:
-        """Start the Apprise process in advance, since the start takes a moment."""
+        """Start the Apprise process in advance, since starting the process takes a moment."""
         ...
 
 
 class ContactType(ABC):
-    """A type of contact, listed in `domain/paging/notifications/contact_types/registry.py`."""
+    """Base class for contact types, which validate addresses and send messages."""
 
     #: Name in the database, the API and commands; at most 16 characters.
     name: ClassVar[str]
@@ -127,17 +136,23 @@ class ContactType(ABC):
     is_entered: ClassVar[bool] = True
 
     @abstractmethod
-    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlParser) -> ContactAddress:
         """Validate and return an address, without network access.
 
         Raise InvalidError if the text is not an address of this type.
         """
 
     def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - optional
-        """Start slow preparations for messages that will be sent soon; by default, do nothing."""
+        """Start slow preparations for messages that will be sent soon.
+
+        The default implementation does nothing.
+        """
 
     @abstractmethod
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send a message; return the problem, or None."""
+        """Send a message to a contact.
+
+        Return the problem, or None if the message was sent.
+        """

@@ -7,7 +7,7 @@ from domain.paging.notifications.contact_types.base import (
     ContactTransports,
     ContactType,
     SendProblem,
-    UrlReader,
+    UrlParser,
 )
 from domain.paging.notifications.push_subscriptions import (
     PushSubscription,
@@ -25,7 +25,7 @@ class DeviceContactType(ContactType):
     help = "Notifications in a browser or in the installed app."
     is_entered = False
 
-    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlParser) -> ContactAddress:
         """Validate the JSON of a push subscription, and return it as a contact address.
 
         Raise InvalidError if the subscription is invalid.

@@ -9,7 +9,7 @@ from domain.paging.notifications.contact_types.base import (
     ContactTransports,
     ContactType,
     SendProblem,
-    UrlReader,
+    UrlParser,
 )
 
 EMAIL_LANE = "email"
@@ -28,7 +28,7 @@ class EmailContactType(ContactType):
     generic_name = "email"
     uses_mail_server = True
 
-    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlParser) -> ContactAddress:
         """Validate and return an email address.
 
         Raise InvalidError if the text is not an email address.
@@ -39,7 +39,10 @@ class EmailContactType(ContactType):
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send an email; return the problem, or None."""
+        """Send an email.
+
+        Return the problem, or None if the email was sent.
+        """
         return transports.send_mail(
             ClaimedEmail(
                 id=delivery.attempt_id,

@@ -1,1 +1,1 @@
-"""Absences of users, holidays of schedules, their calendars, and conflicts with shifts."""
+"""Absences of users, holidays of schedules, imported calendars, and conflicts with shifts."""

@@ -1,4 +1,4 @@
-"""Reads calendars in the iCalendar format (RFC 5545) in a child process with limits.
+"""Reads iCalendar files (RFC 5545) in a child process with limited resources.
 
 A recurrence rule can take hours to expand, so the child process has time and memory limits.
 icalendar and dateutil are loaded only in the child process.
@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 from domain.core.errors import InvalidError, OverloadedError
 from domain.core.time_zones import get_zone
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 
 #: Maximum size of a calendar in bytes.
 MAX_CALENDAR_BYTES = 1_048_576
 #: Maximum number of events in the period that is read.
 _MAX_EVENTS = 1_000
 _MAX_TITLE_LENGTH = 200
-#: Processor time and memory of the child process, and the time limit of the whole call.
+#: Limits for the processor time and the memory of the child process, and for the duration of the
+#: whole call.
 _MAX_CPU_SECONDS, _MAX_MEMORY_BYTES, _TIMEOUT_SECONDS = 5, 1 << 30, 20.0
 #: Slots for the calendars that each process reads at the same time, the time limit for waiting for
 #: a slot, and the delay before a retry.
@@ -43,7 +44,7 @@ _ZONE_NAME = re.compile(rb"(?im)^TZID[^:\n]*:(.*)")
 
 
 class CalendarEvent(NamedTuple):
-    """An occurrence of an event."""
+    """An occurrence of a calendar event, with its start, end and title."""
 
     start: datetime
     end: datetime
@@ -117,7 +118,7 @@ def _build_error(problem: str) -> InvalidError:
 
 
 def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the events of a calendar, or the problem with it, as JSON."""
+    """Return the events of a calendar, or the problem with the calendar, as JSON."""
     lines = content.replace(b"\0", b"").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         read = _parse_calendars(lines)
@@ -132,7 +133,7 @@ def _expand_calendar(content: bytes, options: Mapping[str, Any]) -> dict[str, An
         uid = "" if _is_override(event) else str(event.get("UID"))
         try:
             for source, start, end in _expand_event(event, period, zone, moved[uid], later[uid]):
-                if not _is_left_out(source, start, end, options):
+                if not _is_excluded(source, start, end, options):
                     title = " ".join(str(source.get("SUMMARY", "")).split())[:_MAX_TITLE_LENGTH]
                     found.add((start.isoformat(), end.isoformat(), title, _is_floating(source)))
                 if len(found) > _MAX_EVENTS:
@@ -171,8 +172,8 @@ def _parse_calendars(lines: bytes) -> Sequence[Any]:
         raise ValueError("is not valid iCalendar") from error
 
 
-def _is_left_out(event: Any, start: datetime, end: datetime, options: Mapping[str, Any]) -> bool:
-    """Return whether an occurrence is canceled, free or short."""
+def _is_excluded(event: Any, start: datetime, end: datetime, options: Mapping[str, Any]) -> bool:
+    """Return whether an occurrence is left out: canceled, marked as free, or too short."""
     status, shown_as = (str(event.get(each)).upper() for each in ("STATUS", "TRANSP"))
     is_free = shown_as == "TRANSPARENT" and not options["includes_free"]
     is_short = (end - start).total_seconds() < options["min_seconds"]
@@ -184,26 +185,27 @@ def _is_override(event: Any) -> bool:
     return hasattr(event.get("RECURRENCE-ID"), "dt")
 
 
-def _is_day(event: Any) -> bool:
+def _is_all_day_event(event: Any) -> bool:
     return not isinstance(event.start, datetime)
 
 
 def _is_floating(event: Any) -> bool:
     """Return whether the times of an event are local times of the user (RFC 5545 section 3.3.5)."""
-    return _is_day(event) or event.start.tzinfo is None
+    return _is_all_day_event(event) or event.start.tzinfo is None
 
 
 def _find_overrides(
     events: Sequence[Any], zone: tzinfo
 ) -> tuple[Mapping[str, set[datetime]], Mapping[str, list[tuple[datetime, Any]]]]:
-    """Return the starts of replaced occurrences by the UID of their series, and later overrides.
+    """Return the start times of replaced occurrences, and the ranged overrides, by series UID.
 
-    A later override also replaces all occurrences after a start (RFC 5545 section 3.2.13).
+    A ranged override also replaces all later occurrences (RFC 5545 section 3.2.13).
     """
     moved: dict[str, set[datetime]] = defaultdict(set)
     later: dict[str, list[tuple[datetime, Any]]] = defaultdict(list)
     found = [
-        (_to_utc(each["RECURRENCE-ID"].dt, zone), each) for each in filter(_is_override, events)
+        (_convert_to_utc(each["RECURRENCE-ID"].dt, zone), each)
+        for each in filter(_is_override, events)
     ]
     for start, event in sorted(found, key=itemgetter(0)):
         uid, replaced = str(event.get("UID")), event["RECURRENCE-ID"]
@@ -224,14 +226,15 @@ def _expand_event(
 ) -> Iterator[tuple[Any, datetime, datetime]]:
     """Yield the occurrences of an event in a period, each with the event that describes it.
 
-    `without` contains the starts of replaced occurrences, and `later` the overrides of all
-    occurrences after a start.
+    `without` contains the starts of replaced occurrences. `later` contains the overrides that
+    replace all occurrences after a start.
     """
-    own_zone: tzinfo = zone if _is_day(event) else event.start.tzinfo or zone
-    excluded = without | {_to_utc(each, own_zone) for each in event.exdates}
+    own_zone: tzinfo = zone if _is_all_day_event(event) else event.start.tzinfo or zone
+    excluded = without | {_convert_to_utc(each, own_zone) for each in event.exdates}
     excluded_days = {each for each in event.exdates if not isinstance(each, datetime)}
     kinds = [(event, timedelta(0))] + [
-        (each, _to_local(each.start, own_zone) - _to_local(at, own_zone)) for at, each in later
+        (each, _convert_to_local(each.start, own_zone) - _convert_to_local(at, own_zone))
+        for at, each in later
     ]
     reach = max(abs(shift) + each.duration for each, shift in kinds)
     for local in _list_local_starts(event, period, reach, own_zone):
@@ -239,11 +242,15 @@ def _expand_event(
         if start in excluded or local.date() in excluded_days:
             continue
         source, shift = kinds[sum(at < start for at, _ in later)]
-        moved, place_zone = local + shift, zone if _is_day(source) else own_zone
+        moved, place_zone = local + shift, zone if _is_all_day_event(source) else own_zone
         start = moved.replace(tzinfo=place_zone).astimezone(UTC)
         # An all-day event ends at midnight, even on a day on which the clocks change.
         length = source.end - source.start
-        end = _to_utc(moved + length, place_zone) if _is_day(source) else start + length
+        end = (
+            _convert_to_utc(moved + length, place_zone)
+            if _is_all_day_event(source)
+            else start + length
+        )
         if start < period.end and max(end, start) > period.start:
             yield source, start, min(end, period.end + _MAX_LENGTH)
 
@@ -251,31 +258,33 @@ def _expand_event(
 def _list_local_starts(
     event: Any, period: Period, reach: timedelta, zone: tzinfo
 ) -> Iterator[datetime]:
-    """Yield the local starts of occurrences that may be in a period.
+    """Yield the local start times of occurrences that may be in a period.
 
     `reach` is the maximum time between the start of an occurrence and the period.
     """
-    first, reach = _to_local(event.start, zone), min(reach, _MAX_LENGTH)
+    first, reach = _convert_to_local(event.start, zone), min(reach, _MAX_LENGTH)
     # The range includes another day on both sides to allow for differences between local times.
-    lowest = _to_local(period.start, zone) - reach - _DAY
-    highest = _to_local(period.end, zone) + reach + _DAY
+    lowest = _convert_to_local(period.start, zone) - reach - _DAY
+    highest = _convert_to_local(period.end, zone) + reach + _DAY
     if not event.rrules:
         yield first
     for each in event.rrules:
         rule = _parse_rule(each, first, zone, lowest)
-        # Searching an ended series would take as long as searching a series that continues.
+        # A series that has ended is not searched, because this would take as long as for a series
+        # that continues.
         for local in rule.xafter(lowest, inc=True) if rule else ():
             if local > highest:
                 break
             yield local
     for each in event.rdates:
-        yield _to_local(each[0], zone)
+        yield _convert_to_local(each[0], zone)
 
 
 def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo, lowest: datetime) -> Any:
-    """Return a rule for local times, or None if it ends before `lowest`.
+    """Parse a recurrence rule for local times.
 
-    Raise ValueError if the rule repeats more often than daily, or forever at the same time.
+    Return None if the rule ends before `lowest`. Raise ValueError if the rule repeats more often
+    than daily, or if its interval is 0.
     """
     from dateutil.rrule import rrulestr  # noqa: PLC0415 - only in the child process
 
@@ -285,25 +294,33 @@ def _parse_rule(recurrence: Any, first: datetime, zone: tzinfo, lowest: datetime
     if until := rule.get("UNTIL"):
         is_time = isinstance(until[0], datetime)
         rule["UNTIL"] = [
-            _to_local(until[0], zone) if is_time else datetime.combine(until[0], time(23, 59, 59))
+            _convert_to_local(until[0], zone)
+            if is_time
+            else datetime.combine(until[0], time(23, 59, 59))
         ]
         if rule["UNTIL"][0] < lowest:
             return None
     return rrulestr(rule.to_ical().decode(), dtstart=first)
 
 
-def _to_utc(value: date, zone: tzinfo) -> datetime:
-    """Convert a time to UTC; dates and times without a zone are interpreted in `zone`."""
+def _convert_to_utc(value: date, zone: tzinfo) -> datetime:
+    """Convert a time to UTC.
+
+    Dates and times without a time zone are interpreted in `zone`.
+    """
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
-def _to_local(value: date, zone: tzinfo) -> datetime:
-    return _to_utc(value, zone).astimezone(zone).replace(tzinfo=None)
+def _convert_to_local(value: date, zone: tzinfo) -> datetime:
+    return _convert_to_utc(value, zone).astimezone(zone).replace(tzinfo=None)
 
 
-def limit_process() -> None:
-    """Limit processor time and memory, unless lower limits apply or the system has no limits."""
+def limit_process_resources() -> None:
+    """Limit the processor time and memory of the current process.
+
+    A limit is skipped if a lower limit already applies, or if the system does not support limits.
+    """
     limits = {resource.RLIMIT_CPU: _MAX_CPU_SECONDS, resource.RLIMIT_AS: _MAX_MEMORY_BYTES}
     for which, limit in limits.items():
         with suppress(ValueError, OSError):
@@ -311,5 +328,5 @@ def limit_process() -> None:
 
 
 if __name__ == "__main__":
-    limit_process()
+    limit_process_resources()
     print(json.dumps(_expand_calendar(sys.stdin.buffer.read(), json.loads(sys.argv[1]))))  # noqa: T201

@@ -1,4 +1,4 @@
-"""Conflicts: periods in which users are on call and absent, and notices about conflicts.
+"""Finds conflicts, in which users are both on call and absent, and queues notices about them.
 
 An absence does not change who is on call. Absent users are still paged, since otherwise nobody
 might be paged.
@@ -15,13 +15,13 @@ from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
 from domain.accounts.profiles import find_user_references
 from domain.core.types.pagination import ListPage, OffsetQuery
-from domain.paging.on_call import notices
+from domain.paging.on_call import shift_change_notices
 from domain.paging.on_call.absences.types import OnCallConflict
-from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.rotation_turns import find_user_turns
+from domain.paging.on_call.schedule_plans import Period, SchedulePlan
 from domain.paging.on_call.schedule_queries import load_absences, load_schedule_plans
-from domain.paging.on_call.schedule_values import Period, SchedulePlan
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.shift_change_notices import ShiftChangeContext
 from domain.paging.on_call.shifts import find_user_schedules, load_user_schedules
 from domain.projects.access import get_group, get_project
 from domain.projects.member_lists import find_users_with_ability
@@ -84,7 +84,7 @@ def find_conflicts(
 def _compute_conflicts(
     plan: SchedulePlan, absences: Mapping[int, Sequence[Period]], period: Period
 ) -> Iterator[tuple[Period, int]]:
-    """Yield the part of each turn in which its user is absent, with the id of the user."""
+    """Yield the part of each turn in which its user is absent, with the ID of the user."""
     for turn in find_user_turns(plan, period):
         for absence in absences.get(turn.duty.user_id, ()):
             parts = [
@@ -147,7 +147,7 @@ def _notify_of_conflicts(
             work.session.add(row)
         elif is_soon and row.reminded_at is None:
             soon.append(each)
-        # A part that is resolved now counts as a new conflict if it recurs.
+        # If a resolved part of the conflict recurs, it counts as a new conflict.
         row.ends_at = each.ends_at
         row.reminded_at = row.reminded_at or (now if is_soon else None)
     work.session.flush()
@@ -172,9 +172,11 @@ def _queue_notices(
         viewer = Viewer(user_id=None, is_admin=True, today=today)
         get = get_group if schedule.place.is_group else get_project
         holder = get(schedule.place.path, viewer, session=session)
-        change = ShiftChange(work, holder, get_schedule(work, holder, schedule_id))
+        change = ShiftChangeContext(work, holder, get_schedule(work, holder, schedule_id))
         able = find_users_with_ability(
             true(), Ability.ADMIN_INTEGRATIONS, schedule.place, session=session, today=today
         )
         maintainers = change.find_users(sorted(able)[:_MAX_MAINTAINERS]).values()
-        notices.queue_conflict_notices(conflicts, maintainers, change, is_reminder=is_reminder)
+        shift_change_notices.queue_conflict_notices(
+            conflicts, maintainers, change, is_reminder=is_reminder
+        )

@@ -1,4 +1,4 @@
-"""Imported calendars: reads their URLs in the worker, and stores their absences and holidays.
+"""Reads imported calendars in the worker, and stores their absences and holidays.
 
 If a calendar cannot be read, its known absences and holidays are kept.
 """
@@ -12,15 +12,15 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import IS_ACTIVE_HUMAN
-from domain.core.database.locks import release_locks
-from domain.core.database.rows import update_rows
+from domain.core.database.bulk_statements import build_bulk_update
+from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidError, OverloadedError
-from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.time_zones import get_zone
 from domain.delivery.outgoing.errors import OutgoingError, describe_status_problem
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
 
 #: Minimum length of an absence. Shorter events in a calendar are considered meetings.
@@ -40,7 +40,7 @@ _NOT_MODIFIED = 304
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """The response to a request for a file, with its validators."""
+    """The response to a request for a file, with its cache validators."""
 
     status: int
     content: bytes = field(repr=False)
@@ -55,9 +55,9 @@ FetchFunction = Callable[[OutgoingUrl, Mapping[str, str]], FetchedFile]
 def refresh_next_calendar(
     fetch: FetchFunction, *, session: Session, keyring: Keyring, share: float, now: datetime
 ) -> bool:
-    """Read the calendar that is due first, and return False if none is due.
+    """Read the calendar that is due first, and return False if no calendar is due.
 
-    `share` is a random number from 0 to 1.
+    `share` is a random number from 0 to 1 that varies the time of the next refresh.
     """
     row = _claim_calendar(session=session, now=now)
     if row is None:
@@ -65,7 +65,7 @@ def refresh_next_calendar(
     row_id, is_of_user = row.id, row.user_id is not None
     zone, url_ciphertext = _find_time_zone(row, session=session), row.url_ciphertext or ""
     headers, problem = _build_headers(row, now), ""
-    release_locks(session)  # The other server may be slow.
+    commit_to_release_locks(session)  # The other server may be slow.
     fetched, content = None, None
     try:
         fetched = fetch(parse_outgoing_url(keyring.decrypt(url_ciphertext)), headers)
@@ -73,8 +73,10 @@ def refresh_next_calendar(
         if fetched.status != _NOT_MODIFIED or not headers:
             problem, until = describe_status_problem(fetched.status) or "", now + _URL_PERIOD
             if not problem:
-                content = read_events(fetched.content, zone, until, is_of_user=is_of_user, now=now)
-    except UndecipherableError:
+                content = read_calendar_events(
+                    fetched.content, zone, until, is_of_user=is_of_user, now=now
+                )
+    except UndecryptableError:
         problem = "the URL cannot be decrypted, so add the calendar again"
     except (OutgoingError, InvalidError, OverloadedError) as error:
         problem = str(error).removesuffix(".")
@@ -89,14 +91,14 @@ def refresh_next_calendar(
             locked.last_error = f"{problem[:1].upper()}{problem[1:]}."
         pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
         locked.next_refresh_at = now + min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
-    release_locks(session)
+    commit_to_release_locks(session)
     return True
 
 
 def move_floating_absences(*, session: Session) -> None:
     """Move the floating absences of calendars if users have changed their time zones.
 
-    The local times of days, and of times without a time zone, stay the same.
+    All-day absences, and absences without a time zone, keep their local times.
     """
     rows = session.execute(
         select(OnCallImportedCalendar, User.time_zone)
@@ -114,7 +116,7 @@ def move_floating_absences(*, session: Session) -> None:
                 at.astimezone(old).replace(tzinfo=new).astimezone(UTC)
                 for at in (each.starts_at, each.ends_at)
             )
-    release_locks(session)
+    commit_to_release_locks(session)
 
 
 def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
@@ -129,7 +131,7 @@ def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalenda
         .with_for_update(skip_locked=True)
     )
     # This is a single statement, since SQLite does not lock rows that it reads.
-    claimed = update_rows(table).where(table.id == first.scalar_subquery())
+    claimed = build_bulk_update(table).where(table.id == first.scalar_subquery())
     row: OnCallImportedCalendar | None = session.scalar(
         claimed.values(next_refresh_at=now + _CLAIM_LIFETIME).returning(table)
     )
@@ -145,7 +147,7 @@ def _find_time_zone(row: OnCallImportedCalendar, *, session: Session) -> str:
 def _build_headers(row: OnCallImportedCalendar, now: datetime) -> dict[str, str]:
     """Return the headers of a conditional request.
 
-    The first request of a day is unconditional, since the period that is read moves by a day.
+    The first request of a day is unconditional, since the period to read moves forward each day.
     """
     if row.last_error or row.refreshed_at is None or row.refreshed_at.date() != now.date():
         return {}
@@ -171,7 +173,7 @@ def _store_response(
         store_calendar_events(row, content, time_zone, session=session, now=now)
 
 
-def read_events(
+def read_calendar_events(
     content: bytes, time_zone: str, until: datetime, *, is_of_user: bool, now: datetime
 ) -> CalendarContent:
     """Return the absences of a user or the holidays of a schedule, starting with yesterday.
@@ -183,7 +185,7 @@ def read_events(
         Period(now - _DAY, until),
         time_zone,
         min_length=MIN_ABSENCE_LENGTH if is_of_user else timedelta(0),
-        # Most calendars with holidays mark them as free.
+        # Most holiday calendars mark holidays as free.
         includes_free=not is_of_user,
     )
 
@@ -196,7 +198,7 @@ def store_calendar_events(
     session: Session,
     now: datetime,
 ) -> None:
-    """Replace the absences or holidays of a calendar. Unchanged rows are kept."""
+    """Update the stored absences or holidays of a calendar. Unchanged rows are kept."""
     row.time_zone = time_zone
     table: type[Any] = OnCallAbsence if row.user_id else OnCallHoliday
     more = {"user_id": row.user_id, "created_at": now, "note": ""} if row.user_id else {}

@@ -28,7 +28,7 @@ class OnCallAbsence(Resource):
     ends_at: Time
     note: str = Field(description="Note that only the user sees.")
     calendar_id: int | None = Field(
-        description="Id of the calendar that contains the absence. Null if the user entered it."
+        description="ID of the calendar that contains the absence. Null if the user entered it."
     )
     created_at: Time
 
@@ -36,8 +36,10 @@ class OnCallAbsence(Resource):
 class NewAbsence(Body):
     """Request body that creates an absence."""
 
-    starts_at: RequestTime = Field(description="Start, for example 2027-05-31T12:00:00Z.")
-    ends_at: RequestTime = Field(description="End, for example 2027-06-07T12:00:00Z.")
+    starts_at: RequestTime = Field(
+        description="Start of the absence, such as 2027-05-31T12:00:00Z."
+    )
+    ends_at: RequestTime = Field(description="End of the absence, such as 2027-06-07T12:00:00Z.")
     note: Annotated[Line, Field(max_length=MAX_NOTE_LENGTH)] = Field(
         default="", description="Note that only the user sees."
     )
@@ -53,7 +55,7 @@ class ImportedCalendar(Resource):
     skipped_count: int = Field(description="Number of events that could not be read.")
     created_at: Time
     refreshed_at: Time | None = Field(description="Time of the last successful read.")
-    last_error: str | None = Field(description="Reason of the last failure. Null after a success.")
+    last_error: str | None = Field(description="Reason for the last failure. Null after a success.")
     next_refresh_at: Time | None = Field(description="Time of the next read. Null for a file.")
 
 
@@ -61,7 +63,9 @@ class NewImportedCalendar(Body):
     """A new calendar, with either a URL or the content of a file."""
 
     name: Annotated[Name, Field(max_length=MAX_CALENDAR_NAME_LENGTH)]
-    url: Text = Field(default="", description="Secret https URL of a calendar (iCalendar).")
+    url: Text = Field(
+        default="", description="Secret HTTPS URL of a calendar in the iCalendar format."
+    )
     content: Text = Field(default="", description="Content of a file in the iCalendar format.")
 
     @model_validator(mode="after")
@@ -80,7 +84,7 @@ class OnCallHoliday(Resource):
 
 
 class OnCallConflict(Resource):
-    """A period in which a user is on call and absent. Absent users are still paged."""
+    """A period in which a user is both on call and absent. Absent users are still paged."""
 
     schedule_id: int
     user: UserReference

@@ -5,7 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from domain.accounts.identity_providers.github import GitHubClient
-from domain.accounts.identity_providers.relying_party import ProviderAccess, ProviderRegistration
+from domain.accounts.identity_providers.provider_client import (
+    ProviderHttpAccess,
+    ProviderRegistration,
+)
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 
@@ -36,7 +39,7 @@ def test_urls_depend_on_the_kind_of_github(issuer: str, oauth: str, api: str) ->
         groups_claim=None,
     )
     github = GitHubClient(
-        client, ProviderAccess(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC)
+        client, ProviderHttpAccess(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC)
     )
     assert github.fetch_metadata() == {
         "authorization_endpoint": f"{oauth}/login/oauth/authorize",

@@ -13,9 +13,9 @@ from domain.accounts.identity_providers.errors import (
     ProviderUnreachableError,
 )
 from domain.accounts.identity_providers.presets import PRESETS
-from domain.accounts.identity_providers.relying_party import (
-    ProviderAccess,
+from domain.accounts.identity_providers.provider_client import (
     ProviderClient,
+    ProviderHttpAccess,
     ProviderRegistration,
     ProviderSignInSecrets,
 )
@@ -54,7 +54,11 @@ class Provider:
         return 200, b'{"access_token": "a", "refresh_token": "r"}'
 
     def party(
-        self, upstream: ProviderAccess | None = None, *, now: datetime = NOW, preset: str = "other"
+        self,
+        upstream: ProviderHttpAccess | None = None,
+        *,
+        now: datetime = NOW,
+        preset: str = "other",
     ) -> ProviderClient:
         client = ProviderRegistration(
             title="Login",
@@ -66,7 +70,7 @@ class Provider:
             redirect_uri="https://gate.example/users/auth/login/callback",
             groups_claim=None,
         )
-        return ProviderClient(client, upstream or ProviderAccess(fetch=self.fetch), now=now)
+        return ProviderClient(client, upstream or ProviderHttpAccess(fetch=self.fetch), now=now)
 
 
 def test_client_id_and_secret_are_encoded_in_the_header() -> None:
@@ -122,7 +126,7 @@ def test_a_provider_with_https_cannot_have_endpoints_without_https(name: str) ->
 
 def test_an_unavailable_provider_is_not_requested_for_some_seconds() -> None:
     provider = Provider()
-    upstream, provider.is_away = ProviderAccess(fetch=provider.fetch), True
+    upstream, provider.is_away = ProviderHttpAccess(fetch=provider.fetch), True
     for seconds, count in ((0, 1), (9, 1), (11, 2)):
         with pytest.raises(ProviderUnreachableError):
             provider.party(upstream, now=NOW + timedelta(seconds=seconds)).fetch_metadata()

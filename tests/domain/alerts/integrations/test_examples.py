@@ -7,7 +7,7 @@ import pytest
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.recognition.tools import find_known_tool, get_known_tool, search_tools
+from domain.alerts.recognition.known_tools import find_known_tool, get_known_tool, search_tools
 from domain.alerts.tools.examples import build_example
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -26,7 +26,7 @@ def test_the_example_of_a_tool_is_recognized_and_read_without_warnings(slug: str
         return
     example = json.loads(json.dumps(build_example(tool)))
     assert find_known_tool(example) == (body_format, tool)
-    body, mapping = body_format.build_body_of_sample(example), tool.mapping
+    body, mapping = body_format.build_sample_body(example), tool.mapping
 
     (alert,) = body_format.parse(body, now=NOW, reading=READING, mapping=mapping).alerts
     assert alert.ended_at is None

@@ -7,7 +7,7 @@ import pytest
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.integrations.mapping_preview import MessageParser
-from domain.alerts.reading.mapping import AlertField, FieldMapping
+from domain.alerts.parsing.mapping import AlertField, FieldMapping
 from domain.alerts.recognition.messages import Messages
 
 _ENDS = FieldMapping({AlertField.TITLE: (("what",),), AlertField.END_TIME: (("over_at",),)})

@@ -7,9 +7,9 @@ import pytest
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.samples import build_mapping, parse_sample
-from domain.alerts.reading.mapping_rules import serialize_mapping_rules
+from domain.alerts.parsing.mapping_rules import serialize_mapping_rules
+from domain.alerts.recognition.known_tools import propose_mapping
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.tool_messages import MODULES, load_messages
 
 
@@ -28,5 +28,5 @@ def test_a_proposal_is_a_valid_mapping(module: str) -> None:
 
     assert proposal.format in FORMATS
     assert body.rules is not None
-    saved = build_mapping(body.mapping, sample, body.rules.rules)
+    saved = build_mapping(body.mapping, Messages(firing=sample.payload), body.rules.rules)
     assert saved.stored == proposal.mapping.stored

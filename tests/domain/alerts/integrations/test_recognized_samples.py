@@ -8,7 +8,7 @@ import pytest
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.samples import MessageTexts
 from tests.support.alerts.senders import PAYLOADS
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import FORMATS, get_format
 from domain.alerts.integrations.mapping_types import MappingFix
-from domain.alerts.integrations.sender_warnings import SenderWarning, StoredLog
+from domain.alerts.integrations.sender_warnings import ParsedDeliveryLog, SenderWarning
 from domain.alerts.integrations.stored_reports import StoredBody, StoredMessage
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping, parse_mapping
+from domain.alerts.parsing.incoming_alert import IncomingAlert
+from domain.alerts.parsing.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping, parse_mapping
 from tests.support.alerts.random_tools import TOOLS, Tool
 from tests.support.alerts.senders import PAYLOADS, item, webhook
 from tests.support.alerts.tool_messages import MODULES, load_messages
@@ -52,7 +52,9 @@ def _warnings(
         )
         for number, payload in enumerate(payloads)
     ]
-    log = StoredLog(_integration(mapping, kind, resolve_after), bodies, _READING, may_map=may_map)
+    log = ParsedDeliveryLog(
+        _integration(mapping, kind, resolve_after), bodies, _READING, may_map=may_map
+    )
     return {each.kind: each for each in log.list_warnings() if each is not None}
 
 
@@ -170,7 +172,7 @@ def test_declared_mappings_of_known_tools_cause_no_warning(module: str) -> None:
     proposal = tool.recognize().proposal
     given = [tool.firing, *[tool.repeat] * 3, *tool.others, tool.recovery]
     bodies = [
-        proposal.format.build_body_of_sample(each) if isinstance(each, dict) else each
+        proposal.format.build_sample_body(each) if isinstance(each, dict) else each
         for each in given
         if each is not None
     ]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.alerts.matching.matcher_syntax import matches_all_labels
-from domain.alerts.matching.parser import parse_matchers
 from domain.core.errors import InvalidError
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
 from tests.support.wire.garbage import bounded

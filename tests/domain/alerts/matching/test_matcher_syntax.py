@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.alerts.matching.matcher_parser import MAX_MATCHERS_TEXT_LENGTH, parse_matchers
 from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
     format_matchers,
     matches_all_labels,
 )
-from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH, parse_matchers
 from domain.core.errors import InvalidError
 from tests.support.wire.garbage import bounded
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.reading.incoming import IncomingAlert, Severity
+from domain.alerts.parsing.incoming_alert import IncomingAlert, Severity
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import GuessedMapping, guess_mapping
 from tests.support.alerts.random_tools import TOOLS, Tool

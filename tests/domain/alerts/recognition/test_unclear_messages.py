@@ -12,22 +12,23 @@ from hypothesis import strategies as st
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.mapping_actions import build_recognition_resource
-from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.samples import MessageTexts
-from domain.alerts.reading.incoming import IncomingAlert, Severity
-from domain.alerts.reading.mapping import AlertField, FieldMapping, parse_mapping
-from domain.alerts.reading.paths import find_value, remove_value, set_value
+from domain.alerts.parsing.incoming_alert import IncomingAlert, Severity
+from domain.alerts.parsing.mapping import AlertField, FieldMapping, parse_mapping
+from domain.alerts.parsing.payload_paths import find_value, remove_value, set_value
+from domain.alerts.recognition.known_tools import propose_mapping
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.proposal import guess_mapping, propose_word_severity
-from domain.alerts.recognition.tools import propose_mapping
-from domain.core.word_lists import join_words
+from domain.alerts.recognition.proposal import guess_mapping
+from domain.alerts.recognition.questions import propose_word_severity
+from domain.core.word_joining import join_words
 
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _ENDPOINT = next(each for each in FORMATS if each.has_mapping)
 _NOW = datetime(2026, 11, 29, tzinfo=UTC)
 
 
-def _build(**changes: object) -> dict[str, Any]:
+def _build_warning(**changes: object) -> dict[str, Any]:
     return {"title": "CPU is high", "rule": "cpu", "host": "web-1", **changes}
 
 
@@ -40,7 +41,7 @@ def _read(payload: Mapping[str, Any], mapping: FieldMapping) -> IncomingAlert:
     "state", ["not resolved", "NOT_OK", "Not Healthy", "no recovery", "DOWN from OK", "DOWN was UP"]
 )
 def test_a_negated_or_a_former_state_does_not_resolve_the_alert(state: str) -> None:
-    firing = _build(state=state)
+    firing = _build_warning(state=state)
     guessed = guess_mapping(Messages(firing=firing))
     assert _read(firing, guessed.mapping).ended_at is None
     assert any("the alert is over" in each.text for each in guessed.questions)
@@ -49,7 +50,7 @@ def test_a_negated_or_a_former_state_does_not_resolve_the_alert(state: str) -> N
 
 @pytest.mark.parametrize("key", ["not_ok_status", "statusNotHealthy"])
 def test_a_negated_key_does_not_resolve_the_alert(key: str) -> None:
-    firing = _build(**{key: True})
+    firing = _build_warning(**{key: True})
     guessed = guess_mapping(Messages(firing=firing))
     assert _read(firing, guessed.mapping).ended_at is None
     assert guessed.questions
@@ -60,7 +61,9 @@ def test_a_negated_key_does_not_resolve_the_alert(key: str) -> None:
     [("UnresolvedCritical", "ResolvedCritical"), (["ok", "down"], "ok"), ("not ok", "ok")],
 )
 def test_the_rule_for_the_recovery_does_not_match_the_problem(firing: Any, recovery: Any) -> None:
-    messages = Messages(firing=_build(status=firing), recovery=_build(status=recovery))
+    messages = Messages(
+        firing=_build_warning(status=firing), recovery=_build_warning(status=recovery)
+    )
     guessed = guess_mapping(messages)
     assert _read(messages.firing, guessed.mapping).ended_at is None
     assert messages.recovery is not None
@@ -69,7 +72,7 @@ def test_the_rule_for_the_recovery_does_not_match_the_problem(firing: Any, recov
 
 @pytest.mark.parametrize("end", [5, "5", 30.5, 1764410400, "2026-11-29T10:00:00Z"])
 def test_a_time_in_the_first_message_is_no_end(end: object) -> None:
-    firing = _build(end=end)
+    firing = _build_warning(end=end)
     assert _read(firing, guess_mapping(Messages(firing=firing)).mapping).ended_at is None
 
 
@@ -84,7 +87,9 @@ def test_a_time_in_the_first_message_is_no_end(end: object) -> None:
     ],
 )
 def test_two_hosts_do_not_share_a_statistic_or_a_rule(shared: dict[str, Any]) -> None:
-    one, other = (_build(host=host, status="firing") | shared for host in ("web-1", "web-2"))
+    one, other = (
+        _build_warning(host=host, status="firing") | shared for host in ("web-1", "web-2")
+    )
     if "worker" in shared:
         other["worker"] = "web-2"
     guessed = guess_mapping(Messages(firing=one))
@@ -101,7 +106,7 @@ _KEYS = st.sampled_from(["state", "status", "severity", "end", "event_type", "a.
 @pytest.mark.hypothesis
 @given(st.lists(st.dictionaries(_KEYS, _VALUES), min_size=3, max_size=3))
 def test_a_proposal_can_be_saved_and_returned(payloads: list[dict[str, Any]]) -> None:
-    firing, repeat, recovery = (_build(**each, labels=each) for each in payloads)
+    firing, repeat, recovery = (_build_warning(**each, labels=each) for each in payloads)
     for others in ({}, {"repeat": repeat}, {"repeat": repeat, "recovery": recovery}):
         mapping = guess_mapping(Messages(firing=firing, **others)).mapping
         assert parse_mapping(mapping.stored) == mapping
@@ -176,16 +181,16 @@ def test_the_machine_and_the_steps_of_a_check_are_neither_hosts_nor_identity(
 
 def test_the_time_with_a_known_time_zone_is_the_start() -> None:
     times = {"time": "2026-11-29T11:00:00", "timeUtc": "2026-11-29T10:00:00"}
-    found = guess_mapping(Messages(firing=_build(**times))).mapping.sources
+    found = guess_mapping(Messages(firing=_build_warning(**times))).mapping.sources
     assert found[AlertField.START_TIME] == "timeUtc"
     times = {"timestamp": "2026-11-29 11:00:00", "iso_timestamp": "2026-11-29T10:00:00Z"}
-    found = guess_mapping(Messages(firing=_build(**times))).mapping.sources
+    found = guess_mapping(Messages(firing=_build_warning(**times))).mapping.sources
     assert found[AlertField.START_TIME] == "iso_timestamp"
 
 
 @pytest.mark.parametrize("end", ["2026-11-29T01:45:35Z", "Nov 29 01:45:35"])
 def test_the_end_of_a_search_is_asked_about(end: str) -> None:
-    guessed = guess_mapping(Messages(firing=_build(end_time=end)))
+    guessed = guess_mapping(Messages(firing=_build_warning(end_time=end)))
     assert AlertField.END_TIME not in {each.field for each in guessed.findings}
     assert any("end_time" in each.text for each in guessed.questions)
 
@@ -246,7 +251,9 @@ def test_a_rule_and_an_area_are_never_sure_and_the_question_names_a_possible_hos
 
 @pytest.mark.parametrize("word", ["Default", "n/a", "GLOBAL", "main"])
 def test_a_placeholder_is_no_name(word: str) -> None:
-    mapping = guess_mapping(Messages(firing=_build(host=None, dataset=word, cluster=word))).mapping
+    mapping = guess_mapping(
+        Messages(firing=_build_warning(host=None, dataset=word, cluster=word))
+    ).mapping
     assert not {AlertField.HOSTS, AlertField.SERVICE} & mapping.paths.keys()
 
 
@@ -265,7 +272,7 @@ def test_typed_values_of_labels_are_read_like_plain_values() -> None:
 def test_a_number_as_severity_is_asked_about_with_the_numbers_of_all_messages(
     value: object,
 ) -> None:
-    messages = Messages(firing=_build(severity=value), recovery=_build(severity=9))
+    messages = Messages(firing=_build_warning(severity=value), recovery=_build_warning(severity=9))
     asked = " ".join(each.text for each in guess_mapping(messages).questions)
     assert f"How severe is “{value}” and “9”?" in asked
     assert "Other numbers of severity are critical" in asked
@@ -286,8 +293,8 @@ def test_a_number_as_severity_is_asked_about_with_the_numbers_of_all_messages(
 def test_the_link_to_the_problem_is_read_and_other_links_are_not(
     more: dict[str, Any], link: str | None
 ) -> None:
-    payload = _build(**more)
-    assert _read(payload, guess_mapping(Messages(firing=payload)).mapping).runbook == link
+    payload = _build_warning(**more)
+    assert _read(payload, guess_mapping(Messages(firing=payload)).mapping).generator_url == link
 
 
 def test_a_path_is_no_title_and_the_kind_of_a_problem_distinguishes_it() -> None:
@@ -317,14 +324,14 @@ def test_alerts_of_two_environments_are_kept_apart() -> None:
     "name", ["LongValueAlarmChecker", "SmartFailure", "ALARM_TYPE", "NewErrorOccurred"]
 )
 def test_the_name_of_a_class_or_a_kind_is_no_state(name: str) -> None:
-    guessed = guess_mapping(Messages(firing=_build(event={"type": name})))
+    guessed = guess_mapping(Messages(firing=_build_warning(event={"type": name})))
     assert guessed.mapping.rules.resolved_when == ()
     assert any("No value shows whether" in each.text for each in guessed.questions)
 
 
 @pytest.mark.parametrize("state", ["deployment.error", "ALERT_FAILURE", "monitor.down", "alarm"])
 def test_a_kind_that_ends_with_a_state_is_a_state(state: str) -> None:
-    guessed = guess_mapping(Messages(firing=_build(event={"type": state})))
+    guessed = guess_mapping(Messages(firing=_build_warning(event={"type": state})))
     assert guessed.mapping.rules.resolved_when[0].path == ("event", "type")
 
 
@@ -344,18 +351,19 @@ def test_an_identifier_with_another_key_in_the_recovery_is_found(key: str) -> No
 
 
 @pytest.mark.parametrize("path", ["", "/", "/admin", "/app/", "/index.html", "/#"])
-def test_the_home_page_of_a_tool_is_no_runbook(path: str) -> None:
+def test_the_home_page_of_a_tool_is_no_link_to_a_problem(path: str) -> None:
     links = {"url": f"https://tool.example{path}", "runbook_url": f"https://tool.example{path}"}
-    mapping = guess_mapping(Messages(firing=_build(**links))).mapping
-    assert AlertField.RUNBOOK not in mapping.paths
-    links = {"url": "https://tool.example/app/alerts/5"}
-    mapping = guess_mapping(Messages(firing=_build(**links))).mapping
-    assert mapping.paths[AlertField.RUNBOOK] == (("url",),)
+    mapping = guess_mapping(Messages(firing=_build_warning(**links))).mapping
+    assert not {AlertField.RUNBOOK, AlertField.SOURCE_URL} & mapping.paths.keys()
+    links = {"url": "https://tool.example/app/alerts/5", "runbook_url": "https://wiki.example/5"}
+    mapping = guess_mapping(Messages(firing=_build_warning(**links))).mapping
+    assert mapping.paths[AlertField.SOURCE_URL] == (("url",),)
+    assert mapping.paths[AlertField.RUNBOOK] == (("runbook_url",),)
 
 
 @pytest.mark.parametrize("time", ["11:25 UTC", "08:58:28 UTC+0200", "2026-11-29 11:25 (GMT+8)"])
 def test_a_time_that_cannot_be_read_is_no_start(time: str) -> None:
-    firing = _build(time=time)
+    firing = _build_warning(time=time)
     mapping = guess_mapping(Messages(firing=firing)).mapping
     assert AlertField.START_TIME not in mapping.paths
     assert _read(firing, mapping).parse_warnings == ()
@@ -363,16 +371,18 @@ def test_a_time_that_cannot_be_read_is_no_start(time: str) -> None:
 
 def test_several_values_are_listed_in_a_sentence() -> None:
     shared = {"rule_id": "cpu", "environment": "test", "state": "firing"}
-    alert = _read(firing := _build(**shared), guess_mapping(Messages(firing=firing)).mapping)
+    alert = _read(
+        firing := _build_warning(**shared), guess_mapping(Messages(firing=firing)).mapping
+    )
     assert alert.fingerprint_source == "the rule_id, host and environment fields"
 
 
 def test_the_state_of_an_object_is_preferred_to_the_level_of_an_event() -> None:
-    firing = _build(phase="Failed", eventType="Warning")
-    recovery = _build(phase="Succeeded", eventType="Normal")
+    firing = _build_warning(phase="Failed", eventType="Warning")
+    recovery = _build_warning(phase="Succeeded", eventType="Normal")
     mapping = guess_mapping(Messages(firing=firing, recovery=recovery)).mapping
     assert _read(recovery, mapping).ended_at is not None
-    assert _read(_build(phase="Progressing", eventType="Normal"), mapping).ended_at is None
+    assert _read(_build_warning(phase="Progressing", eventType="Normal"), mapping).ended_at is None
 
 
 @pytest.mark.parametrize(
@@ -420,9 +430,9 @@ def test_two_problems_of_an_object_do_not_share_an_alert(key: str, one: str, oth
 def test_other_words_with_the_same_affix_are_known(
     seen: str, others: Mapping[str, Severity]
 ) -> None:
-    mapping = guess_mapping(Messages(firing=_build(severity=seen))).mapping
+    mapping = guess_mapping(Messages(firing=_build_warning(severity=seen))).mapping
     for word, severity in others.items():
-        alert = _read(_build(severity=word), mapping)
+        alert = _read(_build_warning(severity=word), mapping)
         assert (alert.severity, alert.parse_warnings) == (severity, ()), word
 
 
@@ -444,3 +454,104 @@ def test_the_name_of_a_rule_does_not_hide_that_hosts_may_share_an_alert(
     assert found.source == join_words(identity)
     asked = " ".join(each.text for each in guessed.questions)
     assert "No value names the affected host or object." in asked
+
+
+def test_the_type_of_an_object_and_an_embedded_image_are_not_hosts() -> None:
+    image = "data:image/png;base64,iVBORw0KGgo="
+    payload = _build_warning(resource="DATASOURCE", host=image, **{"resource-name": "Sales"})
+    alert = _read(payload, guess_mapping(Messages(firing=payload)).mapping)
+    assert alert.hosts == ("Sales",)
+
+
+def test_the_interface_of_a_device_is_part_of_the_fingerprint() -> None:
+    first, second = (
+        {"rule": "link-state", "host": "br-2", "if-name": each, "state": "down"}
+        for each in ("ge-0/1", "ge-0/2")
+    )
+    mapping = guess_mapping(Messages(firing=first)).mapping
+    assert _read(first, mapping).fingerprint != _read(second, mapping).fingerprint
+
+
+def test_the_reason_why_a_build_started_identifies_nothing() -> None:
+    build = {"plan_name": "Shop", "status": "Failed", "triggerReason": "Scheduled", "number": 4}
+    firing, over = (
+        {"build": {**build, **changes}}
+        for changes in ({}, {"status": "Successful", "triggerReason": "Changes", "number": 5})
+    )
+    mapping = guess_mapping(Messages(firing=firing)).mapping
+    opened, resolved = (_read(each, mapping) for each in (firing, over))
+    assert (opened.title, opened.service, opened.description) == ("Shop", "Shop", None)
+    assert resolved.fingerprint == opened.fingerprint
+    assert resolved.ended_at is not None
+
+
+def test_the_first_name_in_an_array_is_the_service() -> None:
+    payload = _build_warning(service=["Network"])
+    assert _read(payload, guess_mapping(Messages(firing=payload)).mapping).service == "Network"
+
+
+def test_an_account_can_be_the_affected_object() -> None:
+    actor = {"id": "00u1qw6mqitPHM8AJ0g7", "displayName": "Jane Roe"}
+    payload = {"summary": "Account is locked", "session_id": "101FfF-DKQSvCI4", "actor": actor}
+    guessed = guess_mapping(Messages(firing=payload))
+    (question,) = [each for each in guessed.questions if each.name == AlertField.HOSTS]
+    assert [leaf.path for leaf in question.candidates] == [
+        ("actor", "id"),
+        ("actor", "displayName"),
+    ]
+    assert ("session_id",) not in guessed.mapping.all_paths
+
+
+def test_two_rules_of_one_policy_are_two_problems() -> None:
+    first, second = (
+        {"policy": "run-as-non-root", "rule": each, "resource": {"name": "nginx2"}}
+        for each in ("init", "main")
+    )
+    mapping = guess_mapping(Messages(firing=first)).mapping
+    assert _read(first, mapping).fingerprint != _read(second, mapping).fingerprint
+
+
+def test_the_category_and_the_parameters_of_a_job_do_not_identify_it() -> None:
+    job = {"category_title": "General", "event_title": "Export", "hostname": "w1.example.com"}
+    firing = {**job, "params": {"db_host": "db1.example.com"}, "code": 1, "description": "Exit 1"}
+    over = {**job, "params": {"db_host": "db2.example.com"}, "code": 0, "description": "Success!"}
+    mapping = guess_mapping(Messages(firing=firing, recovery=over)).mapping
+    opened, resolved = (_read(each, mapping) for each in (firing, over))
+    assert opened.title.startswith("Export")
+    assert (resolved.fingerprint, opened.ended_at) == (opened.fingerprint, None)
+    assert resolved.ended_at is not None
+    failed = {**firing, "description": "Export was unsuccessful: 0 rows"}
+    assert _read(failed, mapping).ended_at is None
+
+
+def test_the_creation_of_a_definition_is_not_the_start() -> None:
+    payload = _build_warning(alert={"date": 1796025600}, definition={"created": 1434125333})
+    mapping = guess_mapping(Messages(firing=payload)).mapping
+    assert mapping.paths[AlertField.START_TIME] == (("alert", "date"),)
+
+
+def test_an_object_that_another_key_identifies_is_the_host() -> None:
+    details = {"id": "68f0c2a1b94e", "name": "prod-db-01", "used": 24.6}
+    payload = {
+        "level": "WARNING",
+        "target": {"type": "Server", "id": "68f0c2a1b94e"},
+        "data": {"type": "ServerMem", "data": details},
+    }
+    mapping = guess_mapping(Messages(firing=payload)).mapping
+    alert = _read(payload, mapping)
+    assert alert.hosts == ("prod-db-01",)
+    processor = _read(set_value(payload, ("data", "type"), "ServerCpu"), mapping)
+    assert processor.fingerprint != alert.fingerprint
+
+
+def test_the_number_of_an_event_does_not_identify_the_problem() -> None:
+    payload = {"event": {"data": {"risk_event_id": 550, "risk_id": 10, "host": "web-1"}}}
+    mapping = guess_mapping(Messages(firing=payload)).mapping
+    repeat = set_value(payload, ("event", "data", "risk_event_id"), 557)
+    assert _read(repeat, mapping).fingerprint == _read(payload, mapping).fingerprint
+
+
+def test_a_number_is_offered_if_no_text_can_be_the_title() -> None:
+    guessed = guess_mapping(Messages(firing={"id": "4", "online": False}))
+    (question,) = [each for each in guessed.questions if each.name == AlertField.TITLE]
+    assert [leaf.path for leaf in question.candidates] == [("id",)]

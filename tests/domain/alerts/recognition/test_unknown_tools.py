@@ -11,8 +11,8 @@ import pytest
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.reading.incoming import IncomingAlert, Severity
-from domain.alerts.reading.paths import format_path
+from domain.alerts.parsing.incoming_alert import IncomingAlert, Severity
+from domain.alerts.parsing.payload_paths import format_path
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import GuessedMapping, guess_mapping
 from tests.support.alerts.senders import PAYLOADS
@@ -205,7 +205,7 @@ _WARNINGS: Mapping[str, tuple[str, ...]] = {
     "object": ("host", "object", "title", "identifies"),
     "hosts": ("host", "object"),
     "repeat": ("same problem", "identifies"),
-    "other": ("same problem", "object"),
+    "other": ("same problem", "object", "identifies"),
     "second": ("same problem",),
     "link": (),
     "recovery": ("over", "identifies", "same problem"),
@@ -240,7 +240,7 @@ def _list_faults(stored: Mapping[str, Any], given: _Pair, guessed: GuessedMappin
         "object": not expected["names"]
         or any(each.casefold() in text for each in expected["names"]),
         "hosts": list(alert.hosts) == expected.get("hosts", list(alert.hosts)),
-        "link": (alert.runbook or "").startswith(expected.get("link", "")),
+        "link": (alert.runbook or alert.generator_url or "").startswith(expected.get("link", "")),
         "repeat": (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None),
         "other": other is None or _read(other, guessed).fingerprint != alert.fingerprint,
         "second": second is None or _read(second, guessed).fingerprint != alert.fingerprint,

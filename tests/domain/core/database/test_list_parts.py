@@ -47,7 +47,7 @@ def listed(session: Session, **given: str) -> PageResult[int]:
     found = fetch_list_page(
         select(Thing.id),
         {"id": Thing.id, "name": Thing.name},
-        query.requested_part,
+        query.requested_range,
         session=session,
     )
     return PageResult(

@@ -5,7 +5,7 @@ from base64 import urlsafe_b64encode
 import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 
-from domain.core.encryption import (
+from domain.core.tls import (
     UnacceptableKeyError,
     check_jwk,
     check_key,

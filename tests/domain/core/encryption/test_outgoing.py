@@ -9,7 +9,7 @@ import pytest
 import requests
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
+from domain.core.tls import build_outgoing_tls_context, find_tls_failure_reason
 from tests.support.service.certificates import Key, rsa_key, write_certificate
 from tests.support.service.tls_server import WORD, lax_context, running_server, running_tls_server
 

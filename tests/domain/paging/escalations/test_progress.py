@@ -6,22 +6,22 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis.strategies import booleans, integers, lists
 
-from domain.paging.escalations.reporting.dry_run import (
-    PastStatusChange,
-    find_triggered_periods,
-    simulate_steps,
-)
-from domain.paging.escalations.steps import (
+from domain.paging.escalations.policy_steps import (
     MAX_UNREACHED_PAUSE,
     EscalationPlan,
     Step,
     Target,
     TargetKind,
+    advance_after_failed_round,
     advance_after_step,
-    advance_after_unreached_round,
-    build_first_progress,
-    find_next_due,
+    build_initial_progress,
+    find_next_due_time,
     shift_escalation_progress,
+)
+from domain.paging.escalations.reporting.dry_run import (
+    PastStatusChange,
+    find_triggered_periods,
+    simulate_steps,
 )
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -68,29 +68,29 @@ def test_the_next_step_follows_immediately_if_no_user_was_reached() -> None:
 
 
 def test_a_late_step_moves_those_after_it() -> None:
-    given_plan, progress = plan(0, 5, 6), build_first_progress(NOON)
+    given_plan, progress = plan(0, 5, 6), build_initial_progress(NOON)
     late = NOON + 60 * MINUTE
     following = advance_after_step(given_plan, progress, now=late)
-    assert find_next_due(given_plan, following) == late + 5 * MINUTE
+    assert find_next_due_time(given_plan, following) == late + 5 * MINUTE
     # A difference of a second is ignored.
     following = advance_after_step(given_plan, progress, now=NOON + MINUTE / 60)
-    assert find_next_due(given_plan, following) == NOON + 5 * MINUTE
+    assert find_next_due_time(given_plan, following) == NOON + 5 * MINUTE
 
 
 def test_the_time_of_steps_stops_while_an_escalation_is_held() -> None:
     given_plan, progress = (
         plan(0, 5),
-        shift_escalation_progress(build_first_progress(NOON), 30 * MINUTE),
+        shift_escalation_progress(build_initial_progress(NOON), 30 * MINUTE),
     )
-    assert find_next_due(given_plan, progress) == NOON + 30 * MINUTE
+    assert find_next_due_time(given_plan, progress) == NOON + 30 * MINUTE
 
 
 def test_the_pause_after_an_unreached_round_is_at_most_half_an_hour() -> None:
-    given_plan, progress = plan(0, pause=60), build_first_progress(NOON)
+    given_plan, progress = plan(0, pause=60), build_initial_progress(NOON)
     pauses = []
     for minutes in (0, 30, 60, 120, 6_000):
         now = NOON + minutes * MINUTE
-        following = advance_after_unreached_round(given_plan, progress, started_at=NOON, now=now)
+        following = advance_after_failed_round(given_plan, progress, started_at=NOON, now=now)
         pauses.append((following.began_at - now) / MINUTE)
     assert pauses == [5, 7.5, 15, 30, 30]
     assert MAX_UNREACHED_PAUSE == 30 * MINUTE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.paging.escalations.reporting.document import replace_tables
+from domain.paging.escalations.reporting.state_tables import replace_tables
 from domain.paging.escalations.state import (
     ESCALATION_TRANSITIONS,
     EscalationEvent,

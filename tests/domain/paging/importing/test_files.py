@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.paging.importing import files
-from domain.paging.importing.files import read_documents
+from domain.paging.importing import export_files
+from domain.paging.importing.export_files import read_documents
 
 
 def archive(path: Path, **contents: bytes) -> Path:
@@ -53,18 +53,18 @@ def test_other_files_than_json_are_rejected_with_their_name(
 
 
 def test_a_zip_bomb_is_rejected_before_it_is_unpacked(tmp_path: Path) -> None:
-    bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (files.MAX_FILE_BYTES + 1))
+    bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (export_files.MAX_FILE_BYTES + 1))
     assert bomb.stat().st_size < 100_000
     with pytest.raises(InvalidError, match="A file can have at most"):
         read_documents(bomb)
 
 
 def test_many_large_files_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_EXPORT_BYTES", 1_000)
+    monkeypatch.setattr(export_files, "MAX_EXPORT_BYTES", 1_000)
     bomb = archive(tmp_path / "bomb.zip", **{f"users__{number}": b"1" * 300 for number in range(4)})
     with pytest.raises(InvalidError, match="An export can have at most"):
         read_documents(bomb)
-    monkeypatch.setattr(files, "MAX_EXPORT_FILES", 3)
+    monkeypatch.setattr(export_files, "MAX_EXPORT_FILES", 3)
     with pytest.raises(InvalidError, match="at most 3 files"):
         read_documents(bomb)
 

@@ -16,10 +16,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import ExportDocument, read_documents
-from domain.paging.importing.grafana_oncall import read_grafana_oncall
-from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
+from domain.paging.importing.export_files import ExportDocument, read_documents
+from domain.paging.importing.grafana_oncall import build_grafana_oncall_import_plan
+from domain.paging.importing.import_plan import ImportPlan
+from domain.paging.on_call.schedule_plans import Cadence, Restriction, TurnUnit
 
 EXPORT = Path(__file__).parents[3] / "payloads" / "exports" / "grafana_oncall" / "export.json"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "moving-from-other-tools.md"
@@ -28,7 +28,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 @pytest.fixture
 def plan() -> ImportPlan:
-    return read_grafana_oncall(read_documents(EXPORT), now=NOW)
+    return build_grafana_oncall_import_plan(read_documents(EXPORT), now=NOW)
 
 
 def test_users_who_share_a_turn_get_rotations_in_the_same_layer(plan: ImportPlan) -> None:
@@ -66,7 +66,7 @@ def test_users_who_are_notified_in_turn_become_a_round_robin() -> None:
     text = EXPORT.read_text(encoding="utf-8")
     changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
     document = ExportDocument(name="export.json", value=json.loads(changed))
-    chain = read_grafana_oncall([document], now=NOW).policies[0]
+    chain = build_grafana_oncall_import_plan([document], now=NOW).policies[0]
     assert [(each.users, each.takes_turns) for each in chain.steps] == [
         ((), False),
         (("U1", "U2"), True),
@@ -94,7 +94,7 @@ def test_lists_in_separate_files_are_imported() -> None:
         ExportDocument("users.json", [{"id": "U1", "username": "alice"}]),
         ExportDocument("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
     ]
-    plan = read_grafana_oncall(documents, now=NOW)
+    plan = build_grafana_oncall_import_plan(documents, now=NOW)
     assert [each.username for each in plan.users] == ["alice", "bob"]
 
 
@@ -131,7 +131,7 @@ def test_the_commands_of_the_document_export_everything(
     assert found is not None
     environment = {"PATH": "/usr/bin:/bin", "ONCALL_URL": on_call_url, "ONCALL_API_KEY": "key"}
     subprocess.run(["/bin/bash", "-c", found[1]], cwd=tmp_path, env=environment, check=True)
-    exported = read_grafana_oncall(read_documents(tmp_path / "export"), now=NOW)
+    exported = build_grafana_oncall_import_plan(read_documents(tmp_path / "export"), now=NOW)
     assert (exported.users, exported.schedules) == (plan.users, plan.schedules)
     assert (exported.policies, exported.integrations) == (plan.policies, plan.integrations)
 
@@ -145,7 +145,7 @@ def rotations_of(**given: Any) -> tuple[int, str]:
     """Return the number of rotations for a shift, and the reasons of omissions."""
     schedule = {"id": "S1", "name": "s", "type": "calendar", "shifts": ["O1"]}
     value = {"schedules": [schedule], "on_call_shifts": [shift(**given)]}
-    plan = read_grafana_oncall([ExportDocument("export.json", value)], now=NOW)
+    plan = build_grafana_oncall_import_plan([ExportDocument("export.json", value)], now=NOW)
     return len(plan.schedules[0].rotations), " ".join(each.reason for each in plan.left_out)
 
 
@@ -180,9 +180,9 @@ def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "on_call_shifts", "escalation_chains")
     others = ("escalation_policies", "integrations", "routes")
     everything = {kind: [value] for kind in (*kinds, *others)}
-    read_grafana_oncall([ExportDocument("export.json", everything)], now=NOW)
+    build_grafana_oncall_import_plan([ExportDocument("export.json", everything)], now=NOW)
 
 
 def test_other_files_are_rejected() -> None:
-    with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
-        read_grafana_oncall([ExportDocument("a.json", {"data": []})], now=NOW)
+    with pytest.raises(InvalidError, match="not a Grafana OnCall export"):
+        build_grafana_oncall_import_plan([ExportDocument("a.json", {"data": []})], now=NOW)

@@ -10,10 +10,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import ExportDocument, read_documents
-from domain.paging.importing.opsgenie import read_opsgenie
-from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
+from domain.paging.importing.export_files import ExportDocument, read_documents
+from domain.paging.importing.import_plan import ImportPlan
+from domain.paging.importing.opsgenie import build_opsgenie_import_plan
+from domain.paging.on_call.schedule_plans import Cadence, Restriction, TurnUnit
 
 BACKUP = Path(__file__).parents[3] / "payloads" / "exports" / "opsgenie"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ ALICE, BOB, CAROL = "b1f2-alice", "c3d4-bob", "e5f6-carol"
 
 @pytest.fixture
 def plan() -> ImportPlan:
-    return read_opsgenie(read_documents(BACKUP), now=NOW)
+    return build_opsgenie_import_plan(read_documents(BACKUP), now=NOW)
 
 
 def reasons(plan: ImportPlan) -> dict[tuple[str, str], str]:
@@ -81,7 +81,7 @@ def test_a_random_member_of_a_team_becomes_a_round_robin() -> None:
         replace(each, value=json.loads(json.dumps(each.value).replace('"all"', '"random"')))
         for each in read_documents(BACKUP)
     ]
-    (policy,) = read_opsgenie(documents, now=NOW).policies
+    (policy,) = build_opsgenie_import_plan(documents, now=NOW).policies
     assert [each.takes_turns for each in policy.steps] == [False, False, True, False]
     assert any("a random member of the team Shop" in each for each in policy.notes)
 
@@ -125,9 +125,9 @@ def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPla
 def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "escalations", "integrations")
     documents = [ExportDocument(f"{kind}/x.json", value) for kind in kinds]
-    read_opsgenie(documents, now=NOW)
+    build_opsgenie_import_plan(documents, now=NOW)
 
 
 def test_other_files_are_rejected() -> None:
-    with pytest.raises(InvalidError, match="not a backup of Opsgenie"):
-        read_opsgenie([ExportDocument("a.json", {"users": []})], now=NOW)
+    with pytest.raises(InvalidError, match="not an Opsgenie backup"):
+        build_opsgenie_import_plan([ExportDocument("a.json", {"users": []})], now=NOW)

@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     Cadence,
     Override,
     Period,

@@ -12,7 +12,7 @@ import pytest
 from domain.core.errors import InvalidError, OverloadedError
 from domain.paging.on_call.absences import calendar_files
 from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from tests.support.service.calendars import build_calendar
 
 #: In Berlin, the clocks go back on 2026-10-25 and forward on 2027-03-28.
@@ -152,7 +152,7 @@ def test_limits_that_the_system_does_not_support_are_left_out(
         raise ValueError("current limit exceeds maximum limit")
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    calendar_files.limit_process()
+    calendar_files.limit_process_resources()
     assert tried == [resource.RLIMIT_CPU, resource.RLIMIT_AS]
 
 

@@ -1,4 +1,4 @@
-"""The bars and days of the picture of a schedule."""
+"""The bars and days of the chart of a schedule."""
 
 from datetime import date, timedelta
 from itertools import pairwise
@@ -12,10 +12,10 @@ from domain.paging.on_call.lanes import (
     build_day_ticks,
     build_lanes,
     choose_colors,
-    find_full_turn,
     find_now_offset,
+    find_rotation_cycle,
 )
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     Cadence,
     Period,
     Restriction,
@@ -188,20 +188,20 @@ def test_colors_differ_as_long_as_there_are_enough() -> None:
 def test_a_full_turn_ends_when_each_user_had_a_turn(cadence: Cadence, end: str) -> None:
     edited = rotation(ALICE, BOB, CAROL, cadence=cadence)
     now = berlin("2026-11-03T12:00")
-    assert find_full_turn(edited, now) == Period(now, berlin(end))
+    assert find_rotation_cycle(edited, now) == Period(now, berlin(end))
 
 
 def test_a_full_turn_of_a_later_rotation_starts_with_its_first_day() -> None:
     later = rotation(ALICE, BOB, cadence=DAILY, starts_on=date(2026, 12, 1))
     expected = Period(berlin("2026-12-01T09:00"), berlin("2026-12-03T09:00"))
-    assert find_full_turn(later, berlin("2026-11-03T12:00")) == expected
+    assert find_rotation_cycle(later, berlin("2026-11-03T12:00")) == expected
     weekdays = rotation(
         ALICE, cadence=DAILY, restrictions=(Restriction(start=at(9), end=at(17), weekdays=(0, 1)),)
     )
-    found = find_full_turn(weekdays, berlin("2026-11-03T12:00"))
+    found = find_rotation_cycle(weekdays, berlin("2026-11-03T12:00"))
     assert found.end - found.start == timedelta(days=7)
     long = rotation(*range(1, 101), cadence=Cadence(unit=TurnUnit.DAYS, every=366))
-    found = find_full_turn(long, berlin("2026-11-03T12:00"))
+    found = find_rotation_cycle(long, berlin("2026-11-03T12:00"))
     assert found.end - found.start == timedelta(days=400)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.paging.on_call.final_schedule import DutySource, compute_spans
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     Cadence,
     Override,
     Period,

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.paging.on_call.final_schedule import compute_spans
-from domain.paging.on_call.schedule_values import (
+from domain.paging.on_call.schedule_plans import (
     EVERY_DAY,
     Cadence,
     Restriction,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
 from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
-from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
+from domain.paging.on_call.schedule_plans import EVERY_DAY, Cadence, Restriction, TurnUnit
 from domain.paging.on_call.types import NewRotation
 
 WORKDAYS = (0, 1, 2, 3, 4)

@@ -11,11 +11,11 @@ from domain.accounts.users import get_user
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
-from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.audit.events import EventActor
 from domain.paging.silences.actions import create_silence
+from domain.paging.silences.active_mutes import Mute, find_mutes
 from domain.paging.silences.flapping import store_flap_settings
-from domain.paging.silences.muting import Mute, find_mutes
 from domain.paging.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event, update
 
-from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.core.errors import ConflictError, InvalidError
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
 from domain.paging.silences.actions import create_silence, expire_silence, preview_silence
+from domain.paging.silences.active_mutes import find_mutes
 from domain.paging.silences.flapping import store_flap_settings
-from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import (
     FlapSettings,
     MuteKind,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
+from domain.paging.maintenance_windows.occurrences import WindowTimes
 from domain.paging.maintenance_windows.recurrence import parse_recurrence_rule
-from domain.paging.maintenance_windows.windows import WindowTimes
 from tests.support.wire.garbage import bounded
 
 HOUR = timedelta(hours=1)

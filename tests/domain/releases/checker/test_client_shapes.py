@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from domain.releases.changes import Certainty
-from domain.releases.checker.checker import check_file
+from domain.releases.checker.text_checks import check_file
 from tests.domain.releases.checker.client_shapes import SHAPES, Shape
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "releases-checker.md"

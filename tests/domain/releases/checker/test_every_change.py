@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 from domain.releases.checker.access_logs import RATE_LIMITS
-from domain.releases.checker.checker import check_file
 from domain.releases.checker.requests import API_PATH
+from domain.releases.checker.text_checks import check_file
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from domain.registry.repositories import is_repository_name
 
-_MODULES = ("json_documents", "names", "requests", "shell_commands", "source_code", "tokens")
+_MODULES = (
+    *("distinctive_names", "json_documents", "requests"),
+    *("shell_commands", "source_code", "tokens"),
+)
 _POSSESSIVE = re.compile(r"\)([*+])\+")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.releases.checker.checker import check_file
+from domain.releases.checker.text_checks import check_file
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from domain.releases.checker.checker import check_file, check_text
 from domain.releases.checker.findings import UnreadableContentError
+from domain.releases.checker.text_checks import check_file, check_text
 from tests.domain.releases.checker.examples import API, har
 
 

@@ -12,7 +12,7 @@ from domain.access.roles import Role
 from domain.accounts.personal_data.inventory import (
     PERSONAL_DATA,
     ErasureRule,
-    find_uninventoried_columns,
+    find_unlisted_columns,
 )
 from domain.core.keyring import Keyring
 from domain.delivery.mail.outbox import NewEmail, queue_emails
@@ -327,7 +327,7 @@ def test_every_table_that_references_users_is_part_of_the_personal_data() -> Non
 
 
 def test_every_column_of_these_tables_is_exported_or_deliberately_omitted() -> None:
-    forgotten = {each.name: find_uninventoried_columns(each) for each in PERSONAL_DATA}
+    forgotten = {each.name: find_unlisted_columns(each) for each in PERSONAL_DATA}
     assert {name: columns for name, columns in forgotten.items() if columns} == {}
     for table in PERSONAL_DATA:
         columns = {each.key for each in table.model.__table__.columns}
@@ -340,7 +340,7 @@ def test_every_column_of_these_tables_is_exported_or_deliberately_omitted() -> N
 def test_a_new_column_is_detected() -> None:
     sign_ins = next(each for each in PERSONAL_DATA if each.name == "sign_ins")
     fewer = replace(sign_ins, exported=sign_ins.exported.replace(" user_agent", ""))
-    assert find_uninventoried_columns(fewer) == ("user_agent",)
+    assert find_unlisted_columns(fewer) == ("user_agent",)
 
 
 def test_the_documentation_lists_all_personal_data() -> None:

@@ -27,10 +27,13 @@ from domain.accounts.identity_providers.errors import (
     ExpiredProviderSignInError,
     InvalidProviderResponseError,
 )
-from domain.accounts.identity_providers.relying_party import ProviderAccess, ProviderSignInSecrets
+from domain.accounts.identity_providers.provider_client import (
+    ProviderHttpAccess,
+    ProviderSignInSecrets,
+)
 from domain.accounts.identity_providers.sign_in import ProviderRequest, finish_provider_sign_in
 from domain.core.keyring import Keyring
-from domain.delivery.outgoing.addresses import AddressPolicy
+from domain.delivery.outgoing.ip_address_policy import AddressPolicy
 from tests.support.accounts.people import (
     cookie_domain,
     make_user,
@@ -487,7 +490,7 @@ def test_a_response_after_ten_minutes_is_rejected(
     }
     with Session(gatebell.engine()) as session:
         stranger = Actor(means=AccessMethod.PAGE)
-        upstream = ProviderAccess(fetch=client.send_request)
+        upstream = ProviderHttpAccess(fetch=client.send_request)
         work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
         with pytest.raises(
             ExpiredProviderSignInError if is_expired else InvalidProviderResponseError

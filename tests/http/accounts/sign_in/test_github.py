@@ -122,7 +122,7 @@ def test_no_account_is_created_without_a_verified_primary_address(
     ]
     page = sign_in_through(gatebell, github, slug, browser)
     assert page.status_code == 400
-    assert "No account is connected" in page.text
+    assert "account is not connected to an account here" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)
 

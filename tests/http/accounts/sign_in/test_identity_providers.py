@@ -145,7 +145,7 @@ def test_an_unknown_user_without_an_account_gets_instructions(
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
     assert page.status_code == 400
-    assert "No account is connected with your account at" in page.text
+    assert "account is not connected to an account here." in page.text
     assert "ask an administrator" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)

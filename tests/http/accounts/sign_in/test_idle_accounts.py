@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import update
 
 from domain.audit.events import EventKind
-from domain.paging.escalations.steps import TargetKind
+from domain.paging.escalations.policy_steps import TargetKind
 from models import (
     EscalationPolicy,
     OnCallOverride,
@@ -58,7 +58,7 @@ from tests.support.sign_in.second_factors import code_of, give_app, give_code, g
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 SIGN_IN = "/users/sign_in"
 SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}

@@ -11,11 +11,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, select, text, update
 from werkzeug.test import TestResponse
 
-from domain.accounts.directory import AccountFilter, fetch_account_page
+from domain.accounts.account_lists import AccountFilter, fetch_account_page
 from domain.accounts.users import find_user, get_user
 from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
 from domain.core.database.pagination import KeysetRange
-from domain.oauth.personal_tokens.lists import TokenFilter, find_tokens
+from domain.oauth.personal_tokens.token_lists import TokenFilter, find_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Environment, Project, User
 from tests.conftest import KINDS
@@ -29,7 +29,7 @@ from web.database.schema import migrate_to_newest
 from web.extensions import db
 from web.jobs.retention import prune_database, update_daily_counts
 from web.services import get_services
-from web.settings.reader import Settings, parse_settings
+from web.settings.environment import Settings, parse_settings
 
 PASSWORD = "correct horse battery staple"
 PLAIN = "plain postgres"

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.projects import creation
+from domain.projects import namespace_changes
 from models import Project
 from tests.support.accounts.people import (
     Person,
@@ -29,7 +29,7 @@ ALERTS = "/alert_management_alerts"
 def add_project(gatebell: LiveGatebell, path: str) -> str:
     """Create a project, and its group if it does not exist."""
     with database_of(gatebell) as session:
-        made = creation.create_project(
+        made = namespace_changes.create_project(
             path, visibility="private", reserved=frozenset(), session=session, now=now()
         )
         return made.path
@@ -37,7 +37,7 @@ def add_project(gatebell: LiveGatebell, path: str) -> str:
 
 def add_subgroup(gatebell: LiveGatebell, path: str) -> None:
     with database_of(gatebell) as session:
-        creation.create_group(path, reserved=frozenset(), session=session, now=now())
+        namespace_changes.create_group(path, reserved=frozenset(), session=session, now=now())
 
 
 def api_of(gatebell: LiveGatebell, person: Person, scopes: str = "read_alerts") -> Api:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.alerts.tool_messages import MODULES, load_messages
@@ -30,11 +30,14 @@ MAPPING: dict[str, list[list[str | int]]] = {
 
 NOTHING: dict[str, Any] = {
     "sample": None,
+    "sample_repeat": None,
+    "sample_recovery": None,
     "mapping": {},
     "rules": {
         "severity_words": {},
         "resolved_when": [],
         "is_guess": False,
+        "confirmed": [],
         "dropped_when": [],
         "joins": {},
     },

@@ -25,6 +25,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.sign_ups import make_newcomer
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import list_events_with_subject
 from tests.support.mail.stored_texts import list_texts
@@ -91,7 +92,7 @@ def test_an_invited_user_becomes_a_member_by_the_link(mailing: LiveGatebell) -> 
     )
     assert (member["access_level"], member["expires_at"]) == (20, in_days(20))
     assert script.send_request("GET", url).json() == []
-    assert accept(mailing, bob, link).status_code == 404
+    assert signed_in(mailing, bob).get(link).url == f"{mailing.url}/{project}"
     kinds = [each.kind for each in list_events_with_subject(mailing, project)][::-1]
     assert kinds == [
         *("invitation.sent", "invitation.changed", "invitation.accepted", "member.added"),
@@ -185,3 +186,28 @@ def test_an_invitation_without_a_mail_server_returns_an_error(gatebell: LiveGate
         == "success"
     )
     assert script_of(gatebell, bob).send_request("GET", path_of(project)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{0}; {1}",
+        "{0};{1};",
+        "Nina Park <{0}>; Omar Diaz <{1}>",
+        '"Park, Nina" <{0}>, "Diaz; Omar" <{1}>',
+        "<{0}>\n<{1}>\n",
+        "{0} {1}, {0}",
+    ],
+)
+def test_addresses_are_copied_from_an_email_program(mailing: LiveGatebell, written: str) -> None:
+    owner = make_user(mailing)
+    project, addresses = make_project(mailing, owner), [make_newcomer().email for _ in range(2)]
+    script = script_of(mailing, owner)
+    answer = script.send_request(
+        "POST",
+        f"{path_of(project)}/invitations",
+        json={"email": written.format(*addresses), "access_level": 30},
+    )
+    assert answer.json() == {"status": "success"}
+    listed = script.send_request("GET", f"{path_of(project)}/invitations").json()
+    assert {each["invite_email"] for each in listed} == set(addresses)

@@ -14,7 +14,7 @@ from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.oauth.oauth_wire import parse_token_pair, refresh
 from tests.support.service.live import LiveGatebell
-from web.jobs.retention import pause_ended_webhooks
+from web.jobs.retention import pause_unauthorized_webhooks
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -34,7 +34,7 @@ def webhook_of(case: Case, script: Api) -> Any:
 
 
 def pause_reason(case: Case, number: int) -> str | None:
-    pause_ended_webhooks(settings_of(case.gatebell))
+    pause_unauthorized_webhooks(settings_of(case.gatebell))
     path = f"{project_of(case)}/webhooks/{number}"
     reason: str | None = made(script_of(case.gatebell, case.person).send_request("GET", path), 200)[
         "pause_reason"
@@ -86,9 +86,9 @@ def test_a_contact_confirmed_by_an_application_must_be_confirmed_again(case: Cas
         path = f"/user/contacts/{contact['id']}"
         made(confirms.send_request("POST", f"{path}/confirm", json={"code": code}), 200)
         numbers.append(path)
-    pause_ended_webhooks(settings)
+    pause_unauthorized_webhooks(settings)
     revoke_on_the_page(case)
-    pause_ended_webhooks(settings)
+    pause_unauthorized_webhooks(settings)
     states = [made(own.send_request("GET", each), 200)["confirmed_at"] is None for each in numbers]
     assert states == [True, False]
 

@@ -42,7 +42,7 @@ from tests.support.oauth.openid_wire import verify_id_token
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.message_receiver import Received, Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
-from web.jobs.backchannel_logout import BackchannelLogout
+from web.jobs.backchannel_logout import BackchannelLogoutJob
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
@@ -59,8 +59,8 @@ def send_logout_tokens(gatebell: LiveGatebell, *, later: timedelta = timedelta(0
     settings = replace(
         settings_of(gatebell), base_url=gatebell.url, outgoing_private_addresses="127.0.0.0/8"
     )
-    with BackchannelLogout(settings, clock=lambda: read_system_clock() + later) as job:
-        return job.run_due()
+    with BackchannelLogoutJob(settings, clock=lambda: read_system_clock() + later) as job:
+        return job.process_all_due_work()
 
 
 @pytest.fixture(autouse=True)
@@ -325,8 +325,8 @@ def test_private_addresses_get_no_logout_token(gatebell: LiveGatebell, person: P
         sign_in_to(gatebell, client, browser)
         sign_out(gatebell, browser)
         settings = replace(settings_of(gatebell), outgoing_private_addresses="")
-        with BackchannelLogout(settings) as job:
-            assert job.run_due() == 1
+        with BackchannelLogoutJob(settings) as job:
+            assert job.process_all_due_work() == 1
         assert told.received == []
 
 

@@ -11,9 +11,9 @@ from sqlalchemy import update
 from domain.access.roles import Role
 from domain.accounts.users import get_user
 from domain.oauth.openid.userinfo import MAX_GROUPS_CLAIM_LENGTH
-from domain.projects import creation
-from domain.projects.creation import add_owner, create_group
+from domain.projects import namespace_changes
 from domain.projects.members import OPERATOR_VIEWER, add_member
+from domain.projects.namespace_changes import add_owner, create_group
 from models import User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
@@ -273,7 +273,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
     """Create groups, and add the user to the group `of`."""
     with database_of(gatebell) as session:
         for path in paths:
-            creation.create_group(path, reserved=frozenset(), session=session, now=now())
+            namespace_changes.create_group(path, reserved=frozenset(), session=session, now=now())
         get_user(person.username, session=session)
         namespace = get_namespace(of, session=session)
         add_member(

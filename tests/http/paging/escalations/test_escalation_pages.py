@@ -201,6 +201,9 @@ def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebe
     assert "opened before the project had an escalation policy" in shown
     assert "resolve it: its next report then opens a new alert." in shown
     assert "Page a person" in shown
+    endpoint.accepted(title="Fan", fingerprint="fan", end_time="2026-11-01T10:00:00Z")
+    shown = words(browser.get(f"{gatebell.url}/{path}/-/alerts/2"))
+    assert "Nobody was paged because the alert was resolved when it arrived." in shown
 
 
 def test_the_only_member_of_a_project_can_page_no_one_else(

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
-from domain.paging.notifications.paging import NewPage, cancel_pages
+from domain.paging.notifications.page_queue import NewPage, cancel_pages
 from models import (
     Alert,
     AlertNote,
@@ -25,7 +25,7 @@ from models import (
 )
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
-from web.settings.reader import Settings
+from web.settings.environment import Settings
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 

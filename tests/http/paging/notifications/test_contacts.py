@@ -26,9 +26,9 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.message_receiver import Receiver, running_telephone
 from tests.support.wire.html_forms import form_to, form_with, submit
-from web.jobs.pages import PagingJob
+from web.jobs.paging import PagingJob
 from web.jobs.scheduler import Scheduler
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
 PAGE = "/-/user_settings/contacts"

@@ -14,9 +14,9 @@ from tests.support.accounts.people import Person, database_of, make_user, open_b
 from tests.support.notifications.push_service import Device, PushService, running_push_service
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.pages import PagingJob
+from web.jobs.paging import PagingJob
 from web.jobs.scheduler import Scheduler
-from web.settings.reader import parse_settings
+from web.settings.environment import parse_settings
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
 PAGE = "/-/user_settings/contacts"

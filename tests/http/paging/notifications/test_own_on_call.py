@@ -36,7 +36,7 @@ def test_a_cover_is_confirmed_after_a_preview_of_its_shifts(gatebell: LiveGatebe
     # The link selects its turn, and the page asks for a confirmation.
     (first, *_) = re.findall(r'href="(/-/on_call/cover\?turn=[^"]+)"', page)
     form = browser.get(gatebell.url + first)
-    chosen = re.search(r'<option selected value="([^"]+@[^"]+)">My turn', form.text)
+    chosen = re.search(r'<option selected value="([^"]+@[^"]+)">My shift', form.text)
     assert chosen
     asked = submit(
         browser, form, form_to(form, "/-/on_call/cover"), user=other.username, what=chosen[1]
@@ -64,7 +64,7 @@ def test_a_cover_is_confirmed_after_a_preview_of_its_shifts(gatebell: LiveGatebe
     form = browser.get(f"{at}/cover?schedule={made['id']}")
     refused = submit(browser, form, form_to(form, "/-/on_call/cover"), user=other.username)
     assert refused.status_code == 422
-    assert "Enter a time, or choose one of your turns." in refused.text
+    assert "Enter a time, or choose one of your shifts." in refused.text
 
 
 def test_home_lists_projects_whose_new_alerts_page_no_one(gatebell: LiveGatebell) -> None:

@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.filters import SEVERITIES
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contacts import ContactOwner
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_plans import Period
 from domain.paging.on_call.schedules import get_schedule
 from domain.reports import report_builder as reading
-from domain.reports import rows
+from domain.reports import report_queries
 from domain.reports.comparison import compare_figures
-from domain.reports.handoff_drafts import build_draft
+from domain.reports.handoff_drafts import build_handoff_draft
 from domain.reports.report_builder import build_on_call_report
 from domain.reports.report_formats import format_report
 from domain.reports.types import Report, ReportQuery
@@ -245,7 +245,7 @@ class Status(NamedTuple):
     word: str
     at: datetime
     by: str | None
-    is_by_itself: bool
+    is_automatic: bool
 
 
 def about(thing: Any) -> tuple[str, int]:
@@ -284,13 +284,13 @@ class Recount:
                 self.notes["alert", row.alert_id].append(found)
         for row in shop.rows(IncidentNote):
             if row.kind == "status":
-                new, is_by_itself = row.details["new"], "because" in row.details
-                found = Status(new, row.created_at, row.user_name or None, is_by_itself)
+                new, is_automatic = row.details["new"], "because" in row.details
+                found = Status(new, row.created_at, row.user_name or None, is_automatic)
                 self.notes["incident", row.incident_id].append(found)
 
     def statuses(self, thing: Any) -> list[tuple[str, datetime, str | None]]:
         """Return the actions of users, each with its author."""
-        return [each[:3] for each in self.notes[about(thing)] if not each.is_by_itself]
+        return [each[:3] for each in self.notes[about(thing)] if not each.is_automatic]
 
     def acknowledged(self, alert: Alert) -> tuple[str, datetime, str | None] | None:
         found = [each for each in self.statuses(alert) if each[0] == "acknowledged"]
@@ -304,7 +304,7 @@ class Recount:
         if ended_at:
             return ended_at
         if resolved:
-            return resolved[-1].at if resolved[-1].is_by_itself else None
+            return resolved[-1].at if resolved[-1].is_automatic else None
         ended_at = thing.resolved_at if is_incident else thing.ended_at
         return ended_at if thing.status == "resolved" else None
 
@@ -484,14 +484,14 @@ def test_a_long_report_lists_the_last_pages_but_counts_and_exports_all(
     shop: Escalated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_LISTED_PAGES", 3)
-    monkeypatch.setattr(rows, "BATCH_SIZE", 2)
+    monkeypatch.setattr(report_queries, "BATCH_SIZE", 2)
     history, number = History(shop, 0), shop.schedule("Primary", shop.alice)
     within = Period(history.begin, history.begin + 7 * DAY)
     pages = Recount(shop, within, {shop.project_id}).pages
     with shop.session() as session:
         work, project = shop.work(session), shop.project_view(session)
         report = build_on_call_report(work, project, within, "UTC")
-        draft = build_draft(work, project, get_schedule(work, project, number), within)
+        draft = build_handoff_draft(work, project, get_schedule(work, project, number), within)
     with Session(shop.engine) as session:
         told = [each.at for each in reading.read_all_pages(shop.work(session), project, within)]
     assert told == [page.at for page in pages]

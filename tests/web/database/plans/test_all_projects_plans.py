@@ -13,13 +13,17 @@ from domain.alerts.handling.batches import (
     start_undo,
 )
 from domain.alerts.listing.filters import NO_ASSIGNEE, OPEN_STATUSES, AlertFilter
-from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_alerts
+from domain.alerts.listing.project_selection import build_member_projects_query
+from domain.alerts.listing.queries import (
+    count_alerts_by_status,
+    count_open_alerts_by_severity,
+    list_alerts,
+)
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
-from domain.alerts.listing.watched_projects import build_member_projects_query
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.audit.events import EventActor
 from domain.core.clock import read_system_clock
-from domain.incidents.listing import list_open_incidents_of_user
+from domain.incidents.listing import list_open_incidents_for_user
 from domain.projects.views import Viewer
 from models import User
 from tests.support.database.sql_statements import (
@@ -74,12 +78,12 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
             for order in orders:
                 with collect_plans("alerts") as found:
                     page = list_alerts(wanted, AlertSlice(size=20, order=order), session=session)
-                    count_by_status(wanted, session=session)
+                    count_alerts_by_status(wanted, session=session)
                 assert len(page.items) == count, (name, order.name)
                 assert_nothing_is_read_whole(found, "alerts", name, order.name)
         with collect_plans("alerts") as found:
-            counts = count_open_by_severity(projects, session=session)
-            list_open_incidents_of_user(me, projects, maximum=5, session=session)
+            counts = count_open_alerts_by_severity(projects, session=session)
+            list_open_incidents_for_user(me, projects, maximum=5, session=session)
         assert sum(counts.values()) == 1_500
         assert_nothing_is_read_whole(found, "alerts", "home")
         check_batch(EventActor(id=me, name="alice"))

@@ -6,11 +6,11 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.alerts.integrations.delivery_hours import (
+from domain.alerts.integrations.delivery_counts import (
     DeliveryCount,
-    DeliveryHour,
+    HourlyDeliveryCounts,
     count_deliveries,
-    find_delivery_hours,
+    count_deliveries_by_hour,
 )
 from tests.support.alerts.bulk import NUMBERS
 from tests.support.database.sql_statements import collect_postgres_statements, collect_statements
@@ -20,7 +20,7 @@ from web.extensions import db
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 NOTHING, RECEIVED, REJECTED = (
-    DeliveryHour(received=received, rejected=rejected)
+    HourlyDeliveryCounts(received=received, rejected=rejected)
     for received, rejected in ((False, False), (True, False), (False, True))
 )
 #: Deliveries of the first integration. The last delivery is two and a half hours old.
@@ -69,7 +69,7 @@ def test_the_hours_are_found_with_indexes_that_begin_with_the_integration(app: F
     with collect_postgres_statements() as sent, app.app_context():
         db.session.execute(text("ANALYZE deliveries"))
         db.session.commit()
-        find_delivery_hours(1, session=db.session(), now=NOW)
+        count_deliveries_by_hour(1, session=db.session(), now=NOW)
     plan = plan_of(app, next(each for each in sent if "RECURSIVE" in each[0]))
     accepted, rejected = plan.split("SubPlan")[-2:]
     assert "ix_deliveries_integration_id_id" in accepted, plan
@@ -81,7 +81,7 @@ def test_each_hour_shows_whether_deliveries_were_accepted_or_rejected(app: Flask
     busy, rare, silent = fill(app, 3 * 3600)
     project_id = 1
     with collect_statements(app) as sent, app.app_context():
-        found = find_delivery_hours(project_id, session=db.session(), now=NOW)
+        found = count_deliveries_by_hour(project_id, session=db.session(), now=NOW)
     assert len([each for each in sent if "deliveries" in each]) == 1
     # A delivery each second, from 5.5 to 2.5 hours ago.
     assert found[busy] == (*(18 * [NOTHING]), *(4 * [RECEIVED]), NOTHING, NOTHING)

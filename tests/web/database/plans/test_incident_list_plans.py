@@ -5,14 +5,14 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import text
 
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.incidents.listing import (
     NO_ASSIGNEE,
     SORT_ORDERS,
     TABS,
     IncidentFilter,
     IncidentSlice,
-    count_by_status,
+    count_incidents_by_status,
     list_incidents,
 )
 from tests.support.database.sql_statements import (
@@ -62,6 +62,6 @@ def test_lists_and_counts_do_not_read_all_incidents(app: Flask) -> None:
                 with collect_plans("FROM incidents", "JOIN incidents") as found:
                     part = IncidentSlice(size=20, order=order)
                     page = list_incidents(wanted, part, session=db.session())
-                    count_by_status(wanted, session=db.session())
+                    count_incidents_by_status(wanted, session=db.session())
                 assert len(page.items) == count, (name, order.name)
                 assert_nothing_is_read_whole(found, "incidents", name, order.name)

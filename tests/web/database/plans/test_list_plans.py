@@ -7,8 +7,8 @@ from flask import Flask
 from sqlalchemy import text
 
 from domain.alerts.listing.filters import AlertFilter
-from domain.alerts.listing.queries import count_by_status
-from domain.alerts.reading.incoming import Severity
+from domain.alerts.listing.queries import count_alerts_by_status
+from domain.alerts.parsing.incoming_alert import Severity
 from domain.projects.access import COUNT_LIMIT
 from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.service.commands import operate
@@ -38,7 +38,7 @@ def test_alerts_are_counted_in_an_index(app: Flask, severity: Severity | None) -
         db.session.execute(text("ANALYZE alerts"))
         with collect_postgres_statements() as asked:
             wanted = AlertFilter(project_id=project_id, severity=severity)
-            counts = count_by_status(wanted, session=db.session())
+            counts = count_alerts_by_status(wanted, session=db.session())
         ((query, values),) = asked
         connection: Any = db.session.connection().connection.driver_connection
         plan = connection.execute(f"EXPLAIN {query}", values).fetchall()

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from domain.core.database.pagination import PageRequest
-from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
+from domain.projects.namespace_lists import GroupFilter, ProjectFilter, list_groups, list_projects
 from domain.projects.views import Viewer
 from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.service.commands import operate

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.alerts.listing.project_hours import MAX_HOUR_COUNT, count_alerts_by_hour
+from domain.alerts.listing.hourly_counts import MAX_HOUR_COUNT, count_alerts_by_hour
 from tests.support.alerts.bulk import NUMBERS
 from tests.support.database.sql_statements import collect_postgres_statements, collect_statements
 from tests.support.service.commands import operate

@@ -12,16 +12,17 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text
 
-from domain.accounts.directory import count_accounts
+from domain.accounts.account_lists import count_accounts
 from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
 from domain.alerts.handling.occurrences import find_single_affected_alerts
+from domain.alerts.listing.exports import export_alerts_as_json
 from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
-from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
+from domain.alerts.listing.queries import list_alerts
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
 from domain.core.clock import read_system_clock
 from domain.core.database.pagination import KeysetRange
-from domain.oauth.applications.people import fetch_application_user_page
-from domain.oauth.applications.refusals import ApplicationViewer
+from domain.oauth.applications.application_users import fetch_application_user_page
+from domain.oauth.applications.rejected_requests import ApplicationViewer
 from models import Application, Integration, Project
 from tests.support.database.sql_statements import SentStatement, collect_postgres_statements
 from tests.support.service.commands import operate

@@ -12,7 +12,7 @@ from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 

@@ -7,7 +7,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from domain.alerts.listing.filters import AlertFilter
-from domain.alerts.listing.queries import count_by_status, list_alerts
+from domain.alerts.listing.queries import count_alerts_by_status, list_alerts
 from domain.alerts.listing.search import MAX_MATCHES_LISTED_BY_ID
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from tests.support.database.sql_statements import collect_plans
@@ -38,7 +38,7 @@ def test_few_matching_alerts_are_found_by_word_and_then_by_id(app: Flask, order:
         with collect_plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
-            counts = count_by_status(wanted, session=db.session())
+            counts = count_alerts_by_status(wanted, session=db.session())
     assert [alert.iid for alert in page.items] == [7]
     assert counts["triggered"] == 1
     by_words, listed, _by_words_again, counted = found

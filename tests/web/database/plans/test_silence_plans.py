@@ -9,16 +9,16 @@ from sqlalchemy import select, text
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.matching.alert_labels import find_alert_labels
-from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.matching.matcher_parser import parse_matchers
 from domain.core.database.pagination import KeysetRange
 from domain.paging.silences.actions import (
     MAX_PREVIEW_ALERTS,
     count_silences_by_state,
-    get_silence_page,
+    fetch_silence_page,
     list_silences,
     preview_silence,
 )
-from domain.paging.silences.muting import find_mutes
+from domain.paging.silences.active_mutes import find_mutes
 from domain.paging.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
@@ -26,7 +26,7 @@ from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -75,7 +75,7 @@ def test_silences_are_found_without_table_scans(app: Flask) -> None:
                 held = find_mutes(tuple(labels.values()), moment=now(), session=session)
                 project = project_in(session, project_id)
                 seen = preview_silence(get_unit_of_work(), project, PreviewQuery(matchers=matchers))
-                get_silence_page(
+                fetch_silence_page(
                     get_unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
                 )
                 list_silences(get_unit_of_work(), project, SilenceQuery(pagination="keyset"))

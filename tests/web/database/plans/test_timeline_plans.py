@@ -11,7 +11,7 @@ from tests.support.database.sql_statements import assert_nothing_is_read_whole, 
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.unit_of_work import get_unit_of_work
 
 _OTHERS, _OLD = 2_000, 50_000
 #: Projects with one environment each; one project has deployments, most of them old.

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.accounts.directory import list_accounts, list_public_users
+from domain.accounts.account_lists import list_accounts, list_public_users
 from domain.accounts.types import UserQuery
 from domain.core.database.pagination import PageRequest
 from tests.support.database.sql_statements import collect_postgres_statements

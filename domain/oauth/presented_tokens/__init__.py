@@ -1,1 +1,0 @@
-"""Presented access tokens: bearer tokens and tokens bound to a key (DPoP)."""

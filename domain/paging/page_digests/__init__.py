@@ -1,0 +1,1 @@
+"""Digests of web pages, which change when the data on a page changes."""
