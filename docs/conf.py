@@ -24,7 +24,7 @@ myst_heading_anchors = 4
 #: Examples of JSON may leave things out.
 suppress_warnings = ["misc.highlighting_failure"]
 
-_LINK = re.compile(r"\[([^\]\n]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 #: A block of code with a file name. The names of commands are not shown.
 _NAMED_BLOCK = re.compile(r"^```(?!sh )(\w+) (\S+)$", re.MULTILINE)
 
