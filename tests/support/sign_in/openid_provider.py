@@ -24,6 +24,8 @@ from tests.support.wire.html_forms import form_to, submit
 
 CLIENT_ID, CLIENT_SECRET = "gatebell", "the secret of a client / with + signs"
 Answer = tuple[int, Mapping[str, str], bytes]
+#: Ports of all providers of this test run.
+_used_ports: set[int] = set()
 
 
 @dataclass
@@ -212,9 +214,9 @@ class ProviderHandler(BaseHTTPRequestHandler):
 def running_provider(
     provider: FakeProvider | None = None, *, handler: type[ProviderHandler] = ProviderHandler
 ) -> Iterator[FakeProvider]:
-    """Run a provider on a port of loopback."""
+    """Run a provider on a port of loopback that no earlier provider had."""
     SECRETS.remember(CLIENT_SECRET)
-    server = _Server(("127.0.0.1", 0), handler)
+    server = _start_on_new_port(handler)
     server.provider = provider = provider or FakeProvider()
     provider.url = f"http://127.0.0.1:{server.server_port}"
     provider.is_about()
@@ -226,6 +228,14 @@ def running_provider(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _start_on_new_port(handler: type[ProviderHandler]) -> _Server:
+    """Listen on a new port, because the service caches the metadata of an issuer's URL."""
+    while (server := _Server(("127.0.0.1", 0), handler)).server_port in _used_ports:
+        server.server_close()
+    _used_ports.add(server.server_port)
+    return server
 
 
 def slowly(seconds: float) -> Answer:
