@@ -12,6 +12,7 @@ import requests
 from tests.support.accounts.people import make_project, make_user, sign_in
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
+from web.server.heavy_requests import count_heavy_processes
 
 _PROCESSES = 2
 #: Maximum number of worker connections: the scheduler has one, and the periodic jobs share four.
@@ -48,9 +49,11 @@ def compute_max_connections(processes: int, pool_size: int) -> int:
     """Return the maximum number of connections of a host.
 
     Each web process has a pool for the hot paths and one for pages. It needs one more connection to
-    check Postgres, and another from time to time to report that it is running.
+    check Postgres, and another from time to time to report that it is running. Heavy processes run
+    the same application.
     """
-    return processes * (pool_size * 2 + 2) + _MAX_WORKER_CONNECTIONS
+    application_processes = processes + count_heavy_processes(processes)
+    return application_processes * (pool_size * 2 + 2) + _MAX_WORKER_CONNECTIONS
 
 
 def measure_connection_counts(
