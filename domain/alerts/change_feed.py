@@ -36,12 +36,11 @@ from domain.core.database.bulk_statements import (
 )
 from domain.core.due_time_sql import NOW, Moment
 from domain.core.types.base import Resource
+from domain.delivery.queue import Backoff
 from domain.projects.escalation_followers import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower
 
-#: Delay before the first retry. It doubles after each failure, up to MAX_CHANGE_RETRY_DELAY.
-_FIRST_RETRY_DELAY = timedelta(seconds=2)
-MAX_CHANGE_RETRY_DELAY = timedelta(minutes=5)
+CHANGE_BACKOFF = Backoff(first=timedelta(seconds=2), longest=timedelta(minutes=5))
 _MAX_ERROR_LENGTH = 500
 #: Minimum number of changes that each project can contribute to a batch.
 _MIN_CHANGES_PER_PROJECT = 10
@@ -310,9 +309,7 @@ def schedule_change_retry(
     change: QueuedChange, reason: str, *, session: Session, now: datetime
 ) -> datetime:
     """Record a failed attempt to handle a change, and return the time of the next attempt."""
-    next_try_at: datetime = now + min(
-        _FIRST_RETRY_DELAY * 2 ** min(change.tries, 10), MAX_CHANGE_RETRY_DELAY
-    )
+    next_try_at = now + CHANGE_BACKOFF.compute_pause(change.tries + 1)
     session.execute(
         build_bulk_update(AlertChange)
         .where(AlertChange.id == change.id)

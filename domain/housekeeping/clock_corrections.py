@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.alerts import change_feed
+from domain.alerts.change_feed import CHANGE_BACKOFF
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.due_time_sql import (
@@ -40,12 +40,12 @@ from domain.core.due_time_sql import (
     compute_time_parameters,
 )
 from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_job_run, record_job_run
-from domain.delivery.mail import outbox as mail
+from domain.delivery.mail.outbox import MAIL_QUEUE
 from domain.delivery.outgoing.destination_claims import CLAIM_LIFETIME, MAX_DESTINATION_PAUSE
 from domain.heartbeats.pings import OVERDUE_AFTER_MS
 from domain.heartbeats.states import convert_to_unix_ms
-from domain.oauth.openid import backchannel_logout
-from domain.paging.notifications.message_queue import MAX_RETRY_PAUSE as CONTACT_PAUSE
+from domain.oauth.openid.backchannel_logout import LOGOUT_QUEUE
+from domain.paging.notifications.message_queue import CONTACT_BACKOFF
 from domain.paging.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
 from domain.paging.notifications.recipients import (
     BATCHING_PAUSE,
@@ -55,7 +55,7 @@ from domain.paging.notifications.recipients import (
 )
 from domain.paging.notifications.rules import MAX_RULE_DELAY
 from domain.paging.notifications.send_checks import ARCHIVED_REASON, MAX_ARCHIVED_CHECK_INTERVAL
-from domain.registry import removal
+from domain.registry.removal import REMOVAL_QUEUE
 from models import (
     AlertChange,
     AuditStream,
@@ -156,7 +156,7 @@ def _is_logout_notice_time_wrong(now: Moment) -> ColumnElement[bool]:
     # The first attempt is due when the sign-in ends.
     latest, latest_retry = (
         build_time_from_now(now, CLOCK_TOLERANCE + each)
-        for each in (_NO_DELAY, backchannel_logout.MAX_LOGOUT_RETRY_PAUSE)
+        for each in (_NO_DELAY, LOGOUT_QUEUE.backoff.longest)
     )
     return and_(
         BackchannelSession.sign_in_id.is_(None),
@@ -180,12 +180,15 @@ CORRECTED_COLUMNS = (
         PageMessage.due_at, MAX_RULE_DELAY, PageMessage.created_at, PageMessage.ended_at.is_(None)
     ),
     _build_corrected_column(
-        Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at, ~_IS_DELAYED_BY_RULE
+        Contact.next_try_at,
+        CONTACT_BACKOFF.longest_varied,
+        Contact.last_failed_at,
+        ~_IS_DELAYED_BY_RULE,
     ),
     _build_corrected_column(Contact.claimed_until, CONTACT_CLAIM),
-    _build_corrected_column(Mail.send_at, mail.MAX_MAIL_RETRY_PAUSE, Mail.created_at),
+    _build_corrected_column(Mail.send_at, MAIL_QUEUE.backoff.longest, Mail.created_at),
     _build_corrected_column(
-        AlertChange.next_try_at, change_feed.MAX_CHANGE_RETRY_DELAY, AlertChange.created_at
+        AlertChange.next_try_at, CHANGE_BACKOFF.longest, AlertChange.created_at
     ),
     _build_corrected_column(
         WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at
@@ -205,7 +208,7 @@ CORRECTED_COLUMNS = (
     ),
     _build_corrected_column(AuditStream.claimed_until, CLAIM_LIFETIME),
     _build_corrected_column(
-        RegistryRemoval.due_at, removal.MAX_RETRY_DELAY, RegistryRemoval.requested_at
+        RegistryRemoval.due_at, REMOVAL_QUEUE.backoff.longest, RegistryRemoval.requested_at
     ),
     _build_corrected_column(IdempotentRequest.claimed_at, _NO_DELAY),
     CorrectedColumn(

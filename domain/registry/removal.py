@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
+from domain.delivery.queue import Backoff, DeliveryQueue
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, list_all_tags
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
@@ -28,9 +29,11 @@ MAX_REGEX_LENGTH = 255
 _MAX_REGEX_MEMORY_BYTES = 1_000_000
 _AGE_PATTERN = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
 _HOURS_PER_UNIT = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
-#: Time for which a worker claims a removal.
-_CLAIM_DURATION = timedelta(minutes=10)
-_FIRST_RETRY_DELAY, MAX_RETRY_DELAY = timedelta(minutes=1), timedelta(hours=1)
+REMOVAL_QUEUE = DeliveryQueue(
+    due_at=RegistryRemoval.due_at,
+    claim_lifetime=timedelta(minutes=10),
+    backoff=Backoff(first=timedelta(minutes=1), longest=timedelta(hours=1)),
+)
 _MAX_FAILURE_LENGTH = 255
 #: Maximum number of waiting removals for one repository.
 _MAX_WAITING_REMOVALS = 20
@@ -225,20 +228,7 @@ def claim_removal(*, session: Session, now: datetime) -> ClaimedRemoval | None:
 
     Return None if no removal is due.
     """
-    due = (
-        select(RegistryRemoval.id)
-        .where(RegistryRemoval.due_at <= now)
-        .order_by(RegistryRemoval.due_at, RegistryRemoval.id)
-        .limit(1)
-    )
-    if session.get_bind().dialect.name == "postgresql":
-        due = due.with_for_update(skip_locked=True)
-    row = session.scalar(
-        build_bulk_update(RegistryRemoval)
-        .where(RegistryRemoval.id == due.scalar_subquery())
-        .values(due_at=now + _CLAIM_DURATION)
-        .returning(RegistryRemoval)
-    )
+    row = REMOVAL_QUEUE.claim_due_rows(RegistryRemoval, session=session, now=now).scalar()
     if row is None:
         return None
     rule = None if row.rule is None else parse_stored_rule(row.rule)
@@ -249,7 +239,7 @@ def store_removal_failure(
     removal: ClaimedRemoval, reason: str, *, session: Session, now: datetime
 ) -> None:
     """Store the reason for a failed removal, and schedule the next attempt."""
-    pause = min(_FIRST_RETRY_DELAY * 2 ** min(removal.failures, 10), MAX_RETRY_DELAY)
+    pause = REMOVAL_QUEUE.backoff.compute_pause(removal.failures + 1)
     session.execute(
         build_bulk_update(RegistryRemoval)
         .where(RegistryRemoval.id == removal.id)

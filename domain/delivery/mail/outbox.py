@@ -12,13 +12,15 @@ from sqlalchemy.orm import Session
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring, UndecryptableError
+from domain.delivery.queue import Backoff, DeliveryQueue
 from models import Mail
 
-#: Time for which a worker claims a message. After that, another worker may claim the message.
-_CLAIM_LIFETIME = timedelta(minutes=10)
-#: Pause after the first failure. It doubles with each further failure, up to the maximum.
-_FIRST_RETRY_PAUSE = timedelta(minutes=1)
-MAX_MAIL_RETRY_PAUSE = timedelta(hours=2)
+MAIL_QUEUE = DeliveryQueue(
+    due_at=Mail.send_at,
+    attempts=Mail.tries,
+    claim_lifetime=timedelta(minutes=10),
+    backoff=Backoff(first=timedelta(minutes=1), longest=timedelta(hours=2)),
+)
 #: Time after which an undeliverable message is given up (RFC 5321 section 4.5.4.1).
 _GIVE_UP_AFTER = timedelta(days=4)
 #: Number of rows that are encrypted in one transaction.
@@ -117,33 +119,19 @@ def claim_due_email(
 
     Return None if no message is due.
     """
-    due = (
-        select(Mail.id)
-        .where(Mail.send_at <= now)
-        .order_by(Mail.send_at, Mail.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
+    claim = MAIL_QUEUE.claim_due_rows(
+        Mail.id,
+        Mail.key,
+        Mail.recipient,
+        Mail.subject,
+        Mail.text_ciphertext,
+        Mail.created_at,
+        Mail.tries,
+        Mail.about,
+        session=session,
+        now=now,
     )
-    row = (
-        session.execute(
-            build_bulk_update(Mail)
-            # A CTE is used, because PostgreSQL could run a subquery for every row.
-            .where(Mail.id.in_(due.cte("due").select()))
-            .values(send_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
-            .returning(
-                Mail.id,
-                Mail.key,
-                Mail.recipient,
-                Mail.subject,
-                Mail.text_ciphertext,
-                Mail.created_at,
-                Mail.tries,
-                Mail.about,
-            )
-        )
-        .mappings()
-        .first()
-    )
+    row = claim.mappings().first()
     if row is None:
         return None
     claimed = dict(row)
@@ -178,7 +166,7 @@ def record_email_failed(
     message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
     """Schedule the next attempt after a pause, or return False if the message is too old."""
-    pause = min(_FIRST_RETRY_PAUSE * 2 ** min(message.tries - 1, 10), MAX_MAIL_RETRY_PAUSE)
+    pause = MAIL_QUEUE.backoff.compute_pause(message.tries)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     send_at = now + pause if will_retry else None
     _store_result(message, session, keyring, send_at=send_at, sent_at=None, last_error=reason)

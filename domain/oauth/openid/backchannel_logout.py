@@ -18,6 +18,7 @@ from domain.core.database.bulk_statements import build_bulk_update, build_sessio
 from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
+from domain.delivery.queue import Backoff, DeliveryQueue
 from domain.oauth.openid.id_tokens import get_subject
 from domain.oauth.openid.signing_keys import SIGNING_ALGORITHM, get_or_create_signing_key
 from models import Application, BackchannelSession
@@ -25,13 +26,16 @@ from models import Application, BackchannelSession
 _LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 #: Lifetime of a logout token, at most two minutes (section 2.4).
 _TOKEN_LIFETIME = timedelta(minutes=2)
-#: Period for which a claimed session is reserved for one worker.
-_CLAIM_LIFETIME = timedelta(minutes=2)
-_FIRST_RETRY_PAUSE = timedelta(minutes=1)
 #: Maximum number of attempts; the last attempt is about two hours after the first.
 _MAX_ATTEMPTS = 8
-MAX_LOGOUT_RETRY_PAUSE = _FIRST_RETRY_PAUSE * 2 ** (_MAX_ATTEMPTS - 2)
 _IS_ENDED = BackchannelSession.sign_in_id.is_(None)
+LOGOUT_QUEUE = DeliveryQueue(
+    due_at=BackchannelSession.due_at,
+    attempts=BackchannelSession.tries,
+    claim_lifetime=timedelta(minutes=2),
+    backoff=Backoff(first=timedelta(minutes=1), longest=timedelta(minutes=64)),
+    condition=_IS_ENDED,
+)
 #: SQL condition that a notification about an ended sign-in is due.
 LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_at <= NOW)
 
@@ -94,23 +98,13 @@ def claim_ended_sessions(
 
     Sessions that have been due for the longest time are claimed first.
     """
-    due = (
-        select(BackchannelSession.id)
-        .where(_IS_ENDED, BackchannelSession.due_at <= now)
-        .order_by(BackchannelSession.due_at, BackchannelSession.id)
-        .limit(maximum)
-        .with_for_update(skip_locked=True)
+    claim = LOGOUT_QUEUE.claim_due_rows(
+        BackchannelSession.id, maximum=maximum, session=session, now=now
     )
-    claimed = session.scalars(
-        build_bulk_update(BackchannelSession)
-        .where(BackchannelSession.id.in_(due.cte("due").select()))
-        .values(due_at=now + _CLAIM_LIFETIME, tries=BackchannelSession.tries + 1)
-        .returning(BackchannelSession.id)
-    ).all()
     rows = session.execute(
         select(BackchannelSession, Application)
         .join(Application, Application.id == BackchannelSession.application_id)
-        .where(BackchannelSession.id.in_(claimed))
+        .where(BackchannelSession.id.in_(claim.scalars().all()))
         .order_by(BackchannelSession.id)
     )
     return [
@@ -159,7 +153,7 @@ def schedule_logout_retry(ended_session: EndedSession, *, session: Session, now:
     if ended_session.tries >= _MAX_ATTEMPTS:
         delete_ended_session(ended_session, session=session)
         return False
-    due_at = now + _FIRST_RETRY_PAUSE * 2 ** (ended_session.tries - 1)
+    due_at = now + LOGOUT_QUEUE.backoff.compute_pause(ended_session.tries)
     # Other notifications to the same application wait at least as long.
     session.execute(
         build_bulk_update(BackchannelSession)

@@ -12,34 +12,17 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.delivery.mail.outbox import NewEmail
+from domain.delivery.queue import Backoff
 from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
-#: Bounds of the pause after a failure. The pause doubles with each failure, up to the maximum.
-_FIRST_PAUSE_SECONDS = 10
-_MAX_PAUSE_SECONDS = 300
-#: Random variation of pauses in both directions. It prevents all contacts of a service from being
-#: retried at the same time.
-_JITTER = 0.25
-_MAX_DOUBLINGS = 5
-MAX_RETRY_PAUSE = timedelta(seconds=_MAX_PAUSE_SECONDS * (1 + _JITTER))
+#: Pauses of a failing contact. The first pause is at most 12.5 seconds, and the longest pause is
+#: slightly over six minutes.
+CONTACT_BACKOFF = Backoff(first=timedelta(seconds=10), longest=timedelta(minutes=5), jitter=0.25)
 #: Pause before a new message to a failing contact is tried, even if the contact's pause is longer.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 #: Age at which an unsent message is given up.
 GIVE_UP_AFTER = timedelta(hours=6)
-
-
-def compute_retry_pause(failures: int, *, share: float, requested_seconds: int = 0) -> timedelta:
-    """Return the pause after consecutive failures.
-
-    `share`, a number from 0 to 1, varies the pause. The first pause is at most 12.5 seconds, and
-    the longest pause is slightly over six minutes. The pause is at least the number of seconds that
-    the service requested, up to the longest pause.
-    """
-    doublings = min(max(failures, 1) - 1, _MAX_DOUBLINGS)
-    seconds = min(_FIRST_PAUSE_SECONDS * 2**doublings, _MAX_PAUSE_SECONDS)
-    varied = timedelta(seconds=seconds * (1 - _JITTER + 2 * _JITTER * share))
-    return max(varied, min(timedelta(seconds=requested_seconds), MAX_RETRY_PAUSE))
 
 
 class MessageKind(StrEnum):

@@ -38,12 +38,12 @@ from domain.paging.notifications.message_content import (
     build_test_content,
 )
 from domain.paging.notifications.message_queue import (
+    CONTACT_BACKOFF,
     GIVE_UP_AFTER,
     RETRIED_KINDS,
     MessageKind,
     build_confirmed_contact_conditions,
     build_due_message_condition,
-    compute_retry_pause,
     get_or_create_account_contact,
     queue_batch,
 )
@@ -245,8 +245,8 @@ def record_failed_attempt(  # noqa: PLR0913 - inputs and results of an attempt
     for outcome, kinds in _FAILURE_OUTCOMES:
         queue.complete_messages([each for each in over if each.kind in kinds], outcome)
     contact.claimed_until = None
-    pause = compute_retry_pause(
-        contact.tries, share=share, requested_seconds=problem.retry_after or 0
+    pause = CONTACT_BACKOFF.compute_pause(
+        contact.tries, share=share, requested=timedelta(seconds=problem.retry_after or 0)
     )
     again_at = now + pause if len(over) < len(waiting) else None
     by_rule = queue.find_next_delayed_time()

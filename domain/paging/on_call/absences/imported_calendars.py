@@ -12,13 +12,13 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import IS_ACTIVE_HUMAN
-from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.database.locks import commit_to_release_locks
 from domain.core.errors import InvalidError, OverloadedError
 from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.time_zones import get_zone
 from domain.delivery.outgoing.errors import OutgoingError, describe_status_problem
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+from domain.delivery.queue import Backoff, DeliveryQueue
 from domain.paging.on_call.absences.calendar_files import CalendarContent, read_calendar
 from domain.paging.on_call.schedule_plans import Period
 from models import OnCallAbsence, OnCallHoliday, OnCallImportedCalendar, OnCallSchedule, User
@@ -28,13 +28,18 @@ MIN_ABSENCE_LENGTH = timedelta(hours=4)
 #: Periods that are read from a URL, and from a file, which is read only once.
 _URL_PERIOD, FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
 _DAY = timedelta(days=1)
-_REFRESH_INTERVAL, _MAX_PAUSE = timedelta(hours=1), timedelta(days=1)
-#: Time for which a worker claims a calendar.
-_CLAIM_LIFETIME = timedelta(minutes=10)
-#: Random part of the time between two reads, so that calendars are not read at the same time.
-_JITTER = 0.2
+#: Calendars that are read regularly: those of schedules and of active users. Successful reads are
+#: an hour apart. The pauses vary randomly, so that calendars are not read at the same time.
+_QUEUE = DeliveryQueue(
+    due_at=OnCallImportedCalendar.next_refresh_at,
+    claim_lifetime=timedelta(minutes=10),
+    backoff=Backoff(first=timedelta(hours=1), longest=timedelta(days=1), jitter=0.1),
+    condition=or_(
+        OnCallImportedCalendar.schedule_id.is_not(None),
+        OnCallImportedCalendar.user_id.in_(select(User.id).where(IS_ACTIVE_HUMAN)),
+    ),
+)
 _MAX_VALIDATOR_LENGTH = 255
-_MAX_DOUBLINGS = 5
 _NOT_MODIFIED = 304
 
 
@@ -59,7 +64,9 @@ def refresh_next_calendar(
 
     `share` is a random number from 0 to 1 that varies the time of the next refresh.
     """
-    row = _claim_calendar(session=session, now=now)
+    row: OnCallImportedCalendar | None = _QUEUE.claim_due_rows(
+        OnCallImportedCalendar, session=session, now=now
+    ).scalar()
     if row is None:
         return False
     row_id, is_of_user = row.id, row.user_id is not None
@@ -89,8 +96,7 @@ def refresh_next_calendar(
         else:
             locked.failures += 1
             locked.last_error = f"{problem[:1].upper()}{problem[1:]}."
-        pause = _REFRESH_INTERVAL * 2 ** min(max(locked.failures - 1, 0), _MAX_DOUBLINGS)
-        locked.next_refresh_at = now + min(pause, _MAX_PAUSE) * (1 + _JITTER * (share - 0.5))
+        locked.next_refresh_at = now + _QUEUE.backoff.compute_pause(locked.failures, share=share)
     commit_to_release_locks(session)
     return True
 
@@ -117,25 +123,6 @@ def move_floating_absences(*, session: Session) -> None:
                 for at in (each.starts_at, each.ends_at)
             )
     commit_to_release_locks(session)
-
-
-def _claim_calendar(*, session: Session, now: datetime) -> OnCallImportedCalendar | None:
-    """Claim a due calendar of a schedule or of an active user, so that no other worker reads it."""
-    table = OnCallImportedCalendar
-    is_read = table.user_id.in_(select(User.id).where(IS_ACTIVE_HUMAN))
-    first = (
-        select(table.id)
-        .where(table.next_refresh_at <= now, or_(table.schedule_id.is_not(None), is_read))
-        .order_by(table.next_refresh_at, table.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    # This is a single statement, since SQLite does not lock rows that it reads.
-    claimed = build_bulk_update(table).where(table.id == first.scalar_subquery())
-    row: OnCallImportedCalendar | None = session.scalar(
-        claimed.values(next_refresh_at=now + _CLAIM_LIFETIME).returning(table)
-    )
-    return row
 
 
 def _find_time_zone(row: OnCallImportedCalendar, *, session: Session) -> str:

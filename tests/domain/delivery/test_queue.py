@@ -1,0 +1,83 @@
+"""Tests the pauses and claims that delivery queues share."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, update
+from sqlalchemy.orm import Session
+
+from domain.core.clock import read_system_clock
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import MAIL_QUEUE, NewEmail, queue_emails
+from domain.delivery.queue import Backoff
+from models import Mail
+
+_MINUTE = timedelta(minutes=1)
+_NOW = read_system_clock()
+_BACKOFF = Backoff(first=_MINUTE, longest=timedelta(hours=2), jitter=0.25)
+
+
+def test_pauses_double_up_to_the_longest_pause() -> None:
+    pauses = [_BACKOFF.compute_pause(failures) / _MINUTE for failures in range(10)]
+    assert pauses == [1, 1, 2, 4, 8, 16, 32, 64, 120, 120]
+
+
+@given(failures=st.integers(0, 10**9), share=st.floats(0, 1), requested=st.integers(0, 10**6))
+def test_pauses_stay_between_the_first_and_the_longest_pause(
+    failures: int, share: float, requested: int
+) -> None:
+    pause = _BACKOFF.compute_pause(failures, share=share, requested=timedelta(seconds=requested))
+    assert 0.75 * _MINUTE <= pause <= _BACKOFF.longest_varied == timedelta(minutes=150)
+    assert pause >= min(timedelta(seconds=requested), _BACKOFF.longest_varied)
+
+
+@pytest.fixture
+def due_emails(engine: Engine) -> list[int]:
+    """Queue three emails that are due, the last one first, and one that is not due."""
+    with Session(engine) as session, session.begin():
+        emails = [
+            NewEmail(key=str(number), recipient="a@x.example", subject="Hi", text="Hello")
+            for number in range(4)
+        ]
+        queue_emails(emails, session=session, keyring=Keyring("k" * 32), now=_NOW)
+        for number, minutes in enumerate((1, 2, 3, -1)):
+            due_at = _NOW - minutes * _MINUTE
+            session.execute(update(Mail).where(Mail.key == str(number)).values(send_at=due_at))
+        ids = dict(session.query(Mail.key, Mail.id).all())
+    return [ids["2"], ids["1"], ids["0"]]
+
+
+def _claim(session: Session, maximum: int, minutes: float = 0) -> list[tuple[int, int]]:
+    claim = MAIL_QUEUE.claim_due_rows(
+        Mail.id, Mail.tries, maximum=maximum, session=session, now=_NOW + minutes * _MINUTE
+    )
+    return sorted((row.id, row.tries) for row in claim)
+
+
+def test_rows_that_wait_longest_are_claimed_first_and_each_only_once(
+    engine: Engine, due_emails: list[int]
+) -> None:
+    with Session(engine) as session:
+        assert _claim(session, 2) == sorted((each, 1) for each in due_emails[:2])
+        assert _claim(session, 5) == [(due_emails[2], 1)]
+        assert _claim(session, 5) == []
+
+
+@pytest.mark.usefixtures("due_emails")
+def test_rows_of_a_killed_worker_are_due_again_when_its_claim_ends(engine: Engine) -> None:
+    minutes = MAIL_QUEUE.claim_lifetime / _MINUTE
+    with Session(engine) as session:
+        _claim(session, 3)
+        assert [tries for _, tries in _claim(session, 5, minutes - 1.5)] == [1]  # not due before
+        assert {tries for _, tries in _claim(session, 5, minutes)} == {2}
+
+
+@pytest.mark.one_database("postgres")
+def test_a_worker_skips_rows_that_another_worker_is_claiming(
+    engine: Engine, due_emails: list[int]
+) -> None:
+    with Session(engine) as first, Session(engine) as second:
+        assert _claim(first, 1) == [(due_emails[0], 1)]
+        assert _claim(second, 1) == [(due_emails[1], 1)]
