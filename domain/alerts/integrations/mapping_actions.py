@@ -1,7 +1,9 @@
 """Actions that manage the mappings of integrations and recognize payloads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -27,8 +29,6 @@ from domain.alerts.integrations.mapping_types import (
     AlertMappingPreview,
     AlertRecognition,
     MappedIntegration,
-    MappingBody,
-    MappingPreviewBody,
     RecognitionBody,
 )
 from domain.alerts.integrations.message_recognition import Recognition, recognize_messages
@@ -48,7 +48,6 @@ from domain.alerts.parsing.mapping_rules import MappingRules, validate_severity_
 from domain.alerts.parsing.pagerduty import hide_routing_key
 from domain.alerts.parsing.text_conversion import format_indented_json
 from domain.alerts.recognition.known_tools import KnownTool
-from domain.alerts.recognition.messages import Messages
 from domain.alerts.tools.examples import build_example
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -88,8 +87,7 @@ def change_mapping(
             message = "The mapping has changed in the meantime. Check the current mapping first."
             raise ConflictError(message, field="revision")
     integration = get_mappable_integration(work, project, integration_id)
-    messages = _parse_saved_messages(work, integration, body)
-    draft = _build_mapping_draft(work, integration, body, messages)
+    draft = _build_mapping_draft(work, integration, body)
     save_mapping_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
@@ -120,20 +118,21 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
 
 @read_action("alert_mappings.preview")
 def preview_mapping(
-    work: UnitOfWork, project: ProjectView, integration_id: int, body: MappingPreviewBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration = get_mappable_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
-    draft = _build_mapping_draft(work, integration, body, messages)
+    draft = _build_mapping_draft(work, integration, body)
     parser = MessageParser(
         format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
     )
     compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
+    with _name_parameters():
+        preview = parser.preview(draft.messages)
     return AlertMappingPreview.model_validate(
         {
-            **vars(parser.preview(messages)),
+            **vars(preview),
             **vars(compared),
             "values": draft.sample.values,
             "deliveries": compared.displayed_comparisons,
@@ -175,9 +174,33 @@ def recognize_payload(
     """Identify the tool that sent the given messages, and propose a type and a mapping."""
     del project  # The project is only used for the permission check.
     reading = work.policy(ParserSettings)
-    found = recognize_messages(body.texts, body.answers, now=work.now, reading=reading)
-    check_answers(body.answers, found.questions)
+    found = recognize_with_answers(body.texts, body.answers, now=work.now, reading=reading)
     return build_recognition_resource(found)
+
+
+def recognize_with_answers(
+    texts: MessageTexts, answers: Mapping[str, str], *, now: datetime, reading: ParserSettings
+) -> Recognition:
+    """Recognize messages for the API or the command line.
+
+    Raise InvalidError, which names the parameter, if a message or an answer is not valid.
+    """
+    with _name_parameters():
+        found = recognize_messages(texts, answers, now=now, reading=reading)
+    check_answers(answers, found.questions)
+    return found
+
+
+@contextmanager
+def _name_parameters() -> Iterator[None]:
+    """Name the parameter in errors about the repeat or the recovery."""
+    try:
+        yield
+    except InvalidError as error:
+        if error.field not in {"repeat", "recovery"}:
+            raise
+        name = f"sample_{error.field}"
+        raise InvalidError(f"`{name}`: {error}", field=name) from error
 
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
@@ -267,10 +290,10 @@ def get_mappable_integration(
     return integration
 
 
-def _parse_saved_messages(
+def _build_mapping_draft(
     work: UnitOfWork, integration: IntegrationView, body: AlertMappingBody
-) -> Messages:
-    """Parse the messages in a request.
+) -> MappingDraft:
+    """Return the mapping in a request.
 
     If the sample is the same as the saved sample, the saved messages are used for messages that are
     missing from the request.
@@ -280,18 +303,10 @@ def _parse_saved_messages(
         saved = MessageTexts(sample=body.sample)
     given = {"repeat": body.sample_repeat, "recovery": body.sample_recovery}
     texts = replace(saved, **{name: each for name, each in given.items() if each is not None})
-    try:
-        _, messages = parse_messages(texts, nesting_limit=work.policy(ParserSettings).nesting_limit)
-    except InvalidError as error:
-        field = "sample" if error.field == "sample" else f"sample_{error.field}"
-        raise InvalidError(str(error), field=field) from error
-    return messages
-
-
-def _build_mapping_draft(
-    work: UnitOfWork, integration: IntegrationView, body: MappingBody, messages: Messages
-) -> MappingDraft:
-    sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
+    limit = work.policy(ParserSettings).nesting_limit
+    with _name_parameters():
+        _, messages = parse_messages(texts, nesting_limit=limit)
+    sample = parse_sample(body.sample, nesting_limit=limit)
     rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
     mapping = build_mapping(body.mapping, messages, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages)
