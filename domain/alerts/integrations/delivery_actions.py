@@ -239,7 +239,7 @@ def recognize_deliveries(
     found = recognize_with_answers(
         MessageTexts(**texts), body.answers, now=work.now, reading=work.policy(ParserSettings)
     )
-    related = find_related_deliveries(work, project, integration_id, found.sample.payload)
+    related = find_related_deliveries(work, project, integration_id, found.messages.firing)
     recognition = build_recognition_resource(found)
     return DeliveryRecognition.model_construct(**vars(recognition), related=related)
 

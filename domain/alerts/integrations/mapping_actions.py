@@ -1,7 +1,7 @@
 """Actions that manage the mappings of integrations and recognize payloads."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,7 +19,6 @@ from domain.alerts.integrations.integrations import (
 )
 from domain.alerts.integrations.mapping_preview import (
     MessageParser,
-    explain_missing_resolution,
     preview_deliveries,
 )
 from domain.alerts.integrations.mapping_questions import check_answers, count_open_questions
@@ -38,7 +37,8 @@ from domain.alerts.integrations.samples import (
     build_mapping,
     format_messages,
     get_saved_messages,
-    load_sample,
+    list_message_values,
+    load_draft,
     parse_messages,
     parse_sample,
 )
@@ -58,16 +58,21 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
     """Show the sample and the mapping of an alert integration."""
     integration = get_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    sample, never_resolves = load_sample(integration, nesting_limit=reading.nesting_limit), None
-    if sample and integration.has_mapping:
-        never_resolves = explain_missing_resolution(integration.mapping, sample.payload, reading)
+    draft, never_resolves = None, None
+    # Messages that exceed the current limits are not read.
+    with suppress(InvalidError):
+        saved = get_saved_messages(integration)
+        draft = load_draft(saved, integration, nesting_limit=reading.nesting_limit)
+        if draft and integration.has_mapping:
+            preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
+            never_resolves = preview.never_resolves
     return AlertMapping.model_validate(
         {
             **vars(integration),
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
             "never_resolves": never_resolves,
-            "values": sample.values if sample else (),
+            "values": list_message_values(draft.messages) if draft else (),
             "revision": integration.mapping_revision,
         }
     )
@@ -124,17 +129,14 @@ def preview_mapping(
     integration = get_mappable_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
     draft = _build_mapping_draft(work, integration, body)
-    parser = MessageParser(
-        format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
-    )
     compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
     with _name_parameters():
-        preview = parser.preview(draft.messages)
+        preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
     return AlertMappingPreview.model_validate(
         {
             **vars(preview),
             **vars(compared),
-            "values": draft.sample.values,
+            "values": list_message_values(draft.messages),
             "deliveries": compared.displayed_comparisons,
             "changed": compared.changed_delivery_count,
         }
@@ -215,7 +217,7 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
             **_map_texts_to_columns(found.texts),
             "mapping": proposal.mapping.paths,
             "rules": proposal.mapping.rules,
-            "values": found.sample.values,
+            "values": list_message_values(found.messages),
         }
     )
 
@@ -310,6 +312,13 @@ def _build_mapping_draft(
     rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
     mapping = build_mapping(body.mapping, messages, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages)
+
+
+def _build_parser(
+    work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping
+) -> MessageParser:
+    reading = work.policy(ParserSettings)
+    return MessageParser(format=integration.format, mapping=mapping, now=work.now, reading=reading)
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:

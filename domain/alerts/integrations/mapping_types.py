@@ -25,7 +25,10 @@ _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve, or if a user has "
     "confirmed that only users resolve them."
 )
-_VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
+_VALUES_DESCRIPTION = (
+    "Values in the messages that alert fields can be mapped to. Values of the other messages are "
+    "listed only if the sample does not contain their paths."
+)
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.
 GivenPath = Annotated[
@@ -192,7 +195,7 @@ class MappedIntegration(NewIntegration, _SampleMessages):
 
 
 class SampleField(Resource):
-    """A value in the sample that an alert field can be mapped to."""
+    """A value in a message that an alert field can be mapped to."""
 
     path: GivenPath
     label: str = Field(description="Path as shown on web pages.")
@@ -200,6 +203,9 @@ class SampleField(Resource):
         Field(validation_alias="json_type")
     )
     example: str = Field(description="First characters of the value.")
+    message: Annotated[str, build_choices_schema("sample", "recovery", "repeat")] = Field(
+        description="Message that contains the value."
+    )
 
 
 class AlertMapping(Resource):
