@@ -387,6 +387,11 @@ class MappingQuestion(Resource):
         description="Value of the selected answer. Null if the question has not been answered."
     )
 
+    @property
+    def is_open(self) -> bool:
+        """True if the question has answers to select from, and none is selected."""
+        return bool(self.choices) and self.answer is None
+
 
 class AlertRecognition(SamplePreview):
     """The tool that sent a payload, and the proposed settings for an integration."""
