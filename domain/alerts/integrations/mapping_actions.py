@@ -58,20 +58,20 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
     """Show the sample and the mapping of an alert integration."""
     integration = get_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    draft, never_resolves = None, None
+    draft, preview = None, None
     # Messages that exceed the current limits are not read.
     with suppress(InvalidError):
         saved = get_saved_messages(integration)
         draft = load_draft(saved, integration, nesting_limit=reading.nesting_limit)
         if draft and integration.has_mapping:
             preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
-            never_resolves = preview.never_resolves
     return AlertMapping.model_validate(
         {
             **vars(integration),
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
-            "never_resolves": never_resolves,
+            "never_resolves": preview.never_resolves if preview else None,
+            "resolves_seldom": preview.resolves_seldom if preview else None,
             "values": list_message_values(draft.messages) if draft else (),
             "revision": integration.mapping_revision,
         }
@@ -130,7 +130,7 @@ def preview_mapping(
     reading = work.policy(ParserSettings)
     draft = _build_mapping_draft(work, integration, body)
     compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
-    with _name_parameters():
+    with _name_parameters("sample_"):
         preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
     return AlertMappingPreview.model_validate(
         {
@@ -187,21 +187,21 @@ def recognize_with_answers(
 
     Raise InvalidError, which names the parameter, if a message or an answer is not valid.
     """
-    with _name_parameters():
+    with _name_parameters("sample_"):
         found = recognize_messages(texts, answers, now=now, reading=reading)
     check_answers(answers, found.questions)
     return found
 
 
 @contextmanager
-def _name_parameters() -> Iterator[None]:
-    """Name the parameter in errors about the repeat or the recovery."""
+def _name_parameters(prefix: str) -> Iterator[None]:
+    """Add a prefix to the names of parameters in errors, except for the sample."""
     try:
         yield
     except InvalidError as error:
-        if error.field not in {"repeat", "recovery"}:
+        if error.field in {"", "sample"}:
             raise
-        name = f"sample_{error.field}"
+        name = f"{prefix}{error.field}"
         raise InvalidError(f"`{name}`: {error}", field=name) from error
 
 
@@ -231,8 +231,13 @@ def create_mapped_integration(
     Raise InvalidError, which names the field, if a value is not valid.
     """
     made = create_integration(work, project, new)
-    if new.mapping and new.sample is None:
-        raise InvalidError("A mapping requires a sample.", field="sample")
+    has_parts = new.mapping or new.rules or new.sample_repeat or new.sample_recovery
+    if has_parts and new.sample is None:
+        message = "`sample` is missing. A mapping, rules and other messages require a sample."
+        raise InvalidError(message, field="sample")
+    if new.mapping and not get_integration_type(made.type).has_mapping:
+        message = f"`mapping` is not possible for integrations of the type {made.type}."
+        raise InvalidError(message, field="mapping")
     if new.sample is not None and (new.mapping or get_integration_type(made.type).has_mapping):
         names = ("sample", "sample_repeat", "sample_recovery", "mapping", "rules")
         body = AlertMappingBody.model_construct(**{name: getattr(new, name) for name in names})
@@ -306,10 +311,11 @@ def _build_mapping_draft(
     given = {"repeat": body.sample_repeat, "recovery": body.sample_recovery}
     texts = replace(saved, **{name: each for name, each in given.items() if each is not None})
     limit = work.policy(ParserSettings).nesting_limit
-    with _name_parameters():
+    with _name_parameters("sample_"):
         _, messages = parse_messages(texts, nesting_limit=limit)
     sample = parse_sample(body.sample, nesting_limit=limit)
-    rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
+    with _name_parameters("rules."):
+        rules = body.rules.rules if body.rules else _keep_only_words_and_labels(integration)
     mapping = build_mapping(body.mapping, messages, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages)
 

@@ -202,7 +202,8 @@ def _describe_wrong_answer(name: str, choices: Mapping[str | None, Sequence[str]
     if name in choices:
         return f"must be {join_words(choices[name], 'or')}"
     names = sorted(filter(None, choices))
-    known = f"the questions are {join_words(names)}" if names else "there are no questions"
+    beginning = "the questions are" if names[1:] else "the only question is"
+    known = f"{beginning} {join_words(names)}" if names else "there are no questions"
     return f"is not a question about these messages: {known}"
 
 
@@ -266,7 +267,9 @@ class _AnswerBuilder:
             none = confirmed.with_rules(resolved_when=(), dropped_when=())
             if not rules.resolved_when:
                 return {KEEP: ("Users resolve these alerts", confirmed)}
-            return {KEEP: ("Yes", confirmed), "none": ("No, the tool sends no recoveries", none)}
+            is_pasted = self.messages.recovery is not None
+            no = "No, users resolve them" if is_pasted else "No, the tool sends no recoveries"
+            return {KEEP: ("Yes", confirmed), "none": (no, none)}
         if name not in QUESTION_NAMES:
             return {}
         answers = dict(self._list_value_answers(AlertField(name), question.candidates))

@@ -25,6 +25,9 @@ _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve, or if a user has "
     "confirmed that only users resolve them."
 )
+_RESOLVES_SELDOM_DESCRIPTION = (
+    "Warning if a recovery must repeat most values of an alert to resolve it. Null otherwise."
+)
 _VALUES_DESCRIPTION = (
     "Values in the messages that alert fields can be mapped to. Values of the other messages are "
     "listed only if the sample does not contain their paths."
@@ -217,6 +220,7 @@ class AlertMapping(Resource):
     mapping: dict[AlertField, tuple[GivenPath, ...]]
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
+    resolves_seldom: str | None = Field(description=_RESOLVES_SELDOM_DESCRIPTION)
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
     revision: str = Field(description="Identifier of the saved sample and mapping.")
 
@@ -300,10 +304,7 @@ class SamplePreview(Resource):
         description="Alert that the sample would open. Null if a rule drops the sample."
     )
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
-    resolves_seldom: str | None = Field(
-        description="Warning if a recovery must repeat most values of an alert to resolve it. "
-        "Null otherwise."
-    )
+    resolves_seldom: str | None = Field(description=_RESOLVES_SELDOM_DESCRIPTION)
     parse_warnings: tuple[str, ...]
     repeat: ReadMessage | None = Field(
         description=("Effect of the repeated message. Null if there is no repeated message.")

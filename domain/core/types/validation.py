@@ -158,7 +158,8 @@ def _list_errors(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _build_invalid_value(error: ErrorDetails) -> InvalidValue:
-    field = ".".join(str(part) for part in error["loc"])
+    # Pydantic appends `[key]` to the path of an invalid key.
+    field = ".".join(str(part) for part in error["loc"] if part != "[key]")
     return InvalidValue(field=field, reason=_format_reason(error))
 
 

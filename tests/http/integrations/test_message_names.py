@@ -95,3 +95,59 @@ def test_the_command_accepts_both_names(app: Flask, tmp_path: Path, names: tuple
         options += [str(file)] if name == "sample" else [f"--{name.replace('_', '-')}", str(file)]
     found: Any = operate(app, "integrations", "recognize", *options)
     assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "sentence"),
+    [
+        ({"sample_recovery": _RECOVERY}, "sample", "`sample` is missing."),
+        ({"rules": _RULES}, "sample", "`sample` is missing."),
+        ({"mapping": _MAPPING}, "sample", "`sample` is missing."),
+        (
+            {"type": "prometheus", "sample": _FIRING, "mapping": _MAPPING},
+            "mapping",
+            "`mapping` is not possible for integrations of the type prometheus.",
+        ),
+        (
+            {"sample": _FIRING, "mapping": {"colour": [["title"]]}},
+            "mapping.colour",
+            "`mapping.colour` must be one of title, ",
+        ),
+        (
+            {"sample": _FIRING, "rules": {"severity_words": {"x" * 99: "low"}}},
+            "rules.severity_words",
+            "`rules.severity_words`: A severity word must have",
+        ),
+    ],
+)
+def test_a_part_of_a_mapping_is_never_ignored(
+    gatebell: LiveGatebell, given: dict[str, Any], field: str, sentence: str
+) -> None:
+    _, worker = _script(gatebell)
+    rejected = worker.post("", **{"type": "http", "name": "New", **given})
+    assert rejected.status_code == 400
+    assert rejected.json()["error"].startswith(sentence)
+    assert rejected.json()["errors"][0]["field"] == field
+    assert len(worker.get()) == 1
+
+
+def test_the_reason_names_the_values_that_identify_both_messages(gatebell: LiveGatebell) -> None:
+    endpoint, worker = _script(gatebell)
+    calm = {"title": "All systems operational", "state": "closed"}
+    given = {"sample": _FIRING, "mapping": _MAPPING, "sample_recovery": calm}
+    found = worker.post(f"/{endpoint.id}/mapping/preview", **given).json()
+    sentence = found["recovery"]["sentence"]
+    assert sentence.startswith("The recovery opens another alert, because it is identified by the")
+    assert sentence.endswith(", and the sample by the host field.")
+
+
+def test_a_rejected_rule_does_not_deny_the_recovery(gatebell: LiveGatebell) -> None:
+    _, worker = _script(gatebell)
+    sample = {"title": "Load", "jobs": [{"id": "A-17"}], "host": "db-1"}
+    for others, label in (
+        ({}, "No, the tool sends no recoveries"),
+        ({"sample_recovery": {"title": "Load", "host": "db-1"}}, "No, users resolve them"),
+    ):
+        found = worker.post("/recognize", sample={**sample, "status": "active"}, **others).json()
+        (asked,) = [each for each in found["questions"] if each["name"] == "resolved_when"]
+        assert label in [each["label"] for each in asked["choices"]]
