@@ -48,8 +48,8 @@ def test_each_request_accepts_both_names(gatebell: LiveGatebell, names: tuple[st
     for body in (_FIRING, _REPEAT, _RECOVERY):
         endpoint.post_json(body)
     ids = [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
-    given = dict(zip(("sample", *names), ids, strict=True))
-    found = worker.post(f"/{endpoint.id}/deliveries/recognize", **given).json()
+    by_id = dict(zip(("sample", *names), ids, strict=True))
+    found = worker.post(f"/{endpoint.id}/deliveries/recognize", **by_id).json()
     assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
 
 

@@ -249,8 +249,12 @@ def test_values_that_only_another_message_has_can_be_chosen(gatebell: LiveGatebe
     ):
         tree = page.text.partition(f'aria-label="{name} as JSON"')[2].partition("</div>")[0]
         assert f'data-label="{value}" data-word="{word}"' in tree
-    rule = {"resolved_path": '["outcome", "word"]', "resolved_words": "calm"}
-    chosen = {"map_fingerprint": ['["host"]', ""], "map_description": ['["count"]', ""], **rule}
+    chosen: dict[str, str | list[str]] = {
+        "map_fingerprint": ['["host"]', ""],
+        "map_description": ['["count"]', ""],
+        "resolved_path": '["outcome", "word"]',
+        "resolved_words": "calm",
+    }
     page = submit(browser, page, editor_of(page), do="try", **chosen)
     assert "The recovery resolves the alert." in words(page.text)
     assert submit(browser, page, editor_of(page), do="save").status_code == 302
@@ -268,9 +272,10 @@ def test_a_saved_mapping_and_its_preview_have_the_same_warning(gatebell: LiveGat
     at = f"alert_management_integrations/{endpoint.id}/mapping"
     worker = script_of(gatebell, endpoint.project, at)
     rules = {"resolved_when": [{"path": ["state"], "words": ["passing"]}], "is_guess": True}
-    given = {"sample": FIRING, "mapping": {"fingerprint": [["node"]]}, "rules": rules}
-    for messages, warning in (({}, True), ({"sample_recovery": RECOVERY}, False)):
-        saved = worker.put(**given, **messages).json()
+    given: dict[str, Any] = {"sample": FIRING, "mapping": {"fingerprint": [["node"]]}}
+    given["rules"] = rules
+    for recovery, warning in (("", True), (json.dumps(RECOVERY), False)):
+        saved = worker.put(**given, sample_recovery=recovery).json()
         previewed = worker.post("/preview", **given).json()
         assert saved["never_resolves"] == previewed["never_resolves"]
         assert bool(saved["never_resolves"]) is warning
