@@ -107,9 +107,15 @@ class MessagesForm(Form):
         """Selected answers by question name."""
         return {name: self[f"answer_{name}"].data or "" for name in QUESTION_NAMES}
 
+    @property
+    def applied_answers(self) -> Mapping[str, str]:
+        """Answers that the mapping in the form already contains, by question name."""
+        return {name: self[f"applied_{name}"].data or "" for name in QUESTION_NAMES}
+
 
 for _name in QUESTION_NAMES:
     setattr(MessagesForm, f"answer_{_name}", StringField())
+    setattr(MessagesForm, f"applied_{_name}", StringField())
 
 
 class NewIntegrationForm(IntegrationForm, MessagesForm):

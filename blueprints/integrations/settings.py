@@ -15,7 +15,11 @@ from domain.alerts.integrations.mapping_preview import (
     MessageParser,
     preview_deliveries,
 )
-from domain.alerts.integrations.mapping_questions import apply_answers, propose_mapping_again
+from domain.alerts.integrations.mapping_questions import (
+    apply_answers,
+    propose_mapping_again,
+    remove_answers,
+)
 from domain.alerts.integrations.mapping_types import MappingQuestion, RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
@@ -48,7 +52,7 @@ integration_settings = PageBlueprint(
 
 @dataclass(frozen=True, kw_only=True)
 class _MappingEditor:
-    """The mapping form, the submitted draft, and previews of the draft."""
+    """The mapping form, the submitted draft with the user's answers, and previews of the draft."""
 
     form: MappingForm
     draft: MappingDraft | None = None
@@ -56,12 +60,8 @@ class _MappingEditor:
     sample_preview: SamplePreview | None = None
     #: Preview of the draft applied to the latest deliveries, if one was requested.
     mapping_preview: MappingPreview | None = None
-
-    @property
-    def questions(self) -> Sequence[MappingQuestion]:
-        """Questions about the mapping that have not been answered."""
-        draft, given = self.draft, self.form.answers
-        return apply_answers(draft.messages, given, draft.mapping)[1] if draft else ()
+    #: Questions about the mapping, with the given answers.
+    questions: Sequence[MappingQuestion] = ()
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -93,8 +93,9 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
     draft, action = _parse_posted_draft(form, integration), request.form.get("do")
     if draft and action not in {"save", "try"} and (draft.is_proposed or action == "propose"):
         draft = _propose_draft(draft, integration)
+    editor = _build_editor(form, integration, draft)
+    draft = editor.draft
     if draft is None or draft.is_new_sample or action != "save":
-        editor = _build_editor(form, integration, draft)
         if draft and action == "try":
             preview = preview_deliveries(
                 integration, draft.mapping, session=db.session(), reading=get_parser_settings()
@@ -140,7 +141,7 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
-    """Return the posted draft with the user's answers, or None if a form field is invalid.
+    """Return the posted draft without the user's answers, or None if a form field is invalid.
 
     The errors are added to the form.
     """
@@ -156,8 +157,8 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
     )
     if draft is None or draft.is_new_sample:
         return draft
-    answered, _ = apply_answers(draft.messages, form.answers, draft.mapping)
-    return replace(draft, mapping=answered.mapping)
+    mapping = remove_answers(draft.messages, form.applied_answers, draft.mapping)
+    return replace(draft, mapping=mapping)
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:
@@ -191,12 +192,16 @@ def _propose_draft(draft: MappingDraft, integration: IntegrationView) -> Mapping
 def _build_editor(
     form: MappingForm, integration: IntegrationView, draft: MappingDraft | None
 ) -> _MappingEditor:
-    """Return the editor with a preview of the draft.
+    """Return the editor with the user's answers and a preview of the draft.
 
     If the draft is invalid, the errors are added to the form.
     """
     if draft is None:
         return _MappingEditor(form=form)
+    # Answers are about the messages on the previous page.
+    given = {} if draft.is_new_sample else form.answers
+    answered, questions = apply_answers(draft.messages, given, draft.mapping)
+    draft = replace(draft, mapping=answered.mapping)
     parser = MessageParser(
         format=integration.format,
         mapping=draft.mapping,
@@ -204,7 +209,7 @@ def _build_editor(
         reading=get_parser_settings(),
     )
     preview = form.run(lambda: parser.preview(draft.messages))
-    return _MappingEditor(form=form, draft=draft, sample_preview=preview)
+    return _MappingEditor(form=form, draft=draft, sample_preview=preview, questions=questions)
 
 
 def _redirect_to_settings(

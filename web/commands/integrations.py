@@ -7,10 +7,12 @@ import click
 import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
-from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
-from domain.alerts.integrations.mapping_questions import check_answers
+from domain.alerts.integrations.mapping_actions import (
+    build_recognition_resource,
+    change_mapping,
+    recognize_with_answers,
+)
 from domain.alerts.integrations.mapping_types import AlertMappingBody
-from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.sender_warnings import list_warnings
@@ -71,9 +73,17 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 @integrations.command("recognize")
 @click.argument("file", type=click.File("rb"))
 @click.option(
-    "--repeat", type=click.File("rb"), help="File with another message about the same problem."
+    "--sample-repeat",
+    "--repeat",
+    type=click.File("rb"),
+    help="File with another message about the same problem.",
 )
-@click.option("--recovery", type=click.File("rb"), help="File with the message about the recovery.")
+@click.option(
+    "--sample-recovery",
+    "--recovery",
+    type=click.File("rb"),
+    help="File with the message about the recovery.",
+)
 @click.option(
     "--answer",
     "answers",
@@ -86,8 +96,8 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 def recognize_payload_command(
     *,
     file: BinaryIO,
-    repeat: BinaryIO | None,
-    recovery: BinaryIO | None,
+    sample_repeat: BinaryIO | None,
+    sample_recovery: BinaryIO | None,
     answers: dict[str, str] | None,
 ) -> dict[str, Any]:
     """Detect the tool that sent the message in FILE, and propose a mapping.
@@ -96,13 +106,12 @@ def recognize_payload_command(
     """
     texts = MessageTexts(
         sample=_read_text(file, "sample"),
-        repeat=_read_text(repeat, "repeat"),
-        recovery=_read_text(recovery, "recovery"),
+        repeat=_read_text(sample_repeat, "sample_repeat"),
+        recovery=_read_text(sample_recovery, "sample_recovery"),
     )
-    found = recognize_messages(
-        texts, answers, now=get_current_time(), reading=get_parser_settings()
+    found = recognize_with_answers(
+        texts, answers or {}, now=get_current_time(), reading=get_parser_settings()
     )
-    check_answers(answers or {}, found.questions)
     return build_recognition_resource(found).model_dump(mode="json")
 
 
@@ -111,7 +120,7 @@ def _read_text(file: BinaryIO | None, field: str) -> str:
     try:
         return file.read(_MAX_FILE_BYTES).decode() if file else ""
     except UnicodeDecodeError as error:
-        raise InvalidError(f"The file of the {field} is not UTF-8.", field=field) from error
+        raise InvalidError(f"The file of `{field}` is not UTF-8.", field=field) from error
 
 
 @integrations.command("map")

@@ -26,10 +26,11 @@ from domain.alerts.formats.registry import get_format
 from domain.alerts.handling.occurrences import list_affected_alerts
 from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.mapping_actions import build_recognition_resource
-from domain.alerts.integrations.mapping_questions import check_answers
+from domain.alerts.integrations.mapping_actions import (
+    build_recognition_resource,
+    recognize_with_answers,
+)
 from domain.alerts.integrations.mapping_types import DeliveryRecognition, DeliveryRecognitionBody
-from domain.alerts.integrations.message_recognition import recognize_messages
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.trial_alerts import (
@@ -229,15 +230,16 @@ def recognize_deliveries(
 ) -> DeliveryRecognition:
     """Identify the tool that sent stored deliveries, and propose a type and a mapping."""
     integration = get_receiving_integration(work, project, integration_id)
+    ids = {"sample": body.sample, "repeat": body.sample_repeat, "recovery": body.sample_recovery}
     texts = {
         name: deliveries.get_delivery_text(integration.id, delivery_id, session=work.session)
-        for name, delivery_id in body.model_dump(exclude={"answers"}, exclude_none=True).items()
+        for name, delivery_id in ids.items()
+        if delivery_id is not None
     }
-    found = recognize_messages(
+    found = recognize_with_answers(
         MessageTexts(**texts), body.answers, now=work.now, reading=work.policy(ParserSettings)
     )
-    check_answers(body.answers, found.questions)
-    related = find_related_deliveries(work, project, integration_id, found.sample.payload)
+    related = find_related_deliveries(work, project, integration_id, found.messages.firing)
     recognition = build_recognition_resource(found)
     return DeliveryRecognition.model_construct(**vars(recognition), related=related)
 

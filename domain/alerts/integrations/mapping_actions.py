@@ -1,7 +1,9 @@
 """Actions that manage the mappings of integrations and recognize payloads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -17,7 +19,6 @@ from domain.alerts.integrations.integrations import (
 )
 from domain.alerts.integrations.mapping_preview import (
     MessageParser,
-    explain_missing_resolution,
     preview_deliveries,
 )
 from domain.alerts.integrations.mapping_questions import check_answers, count_open_questions
@@ -27,8 +28,6 @@ from domain.alerts.integrations.mapping_types import (
     AlertMappingPreview,
     AlertRecognition,
     MappedIntegration,
-    MappingBody,
-    MappingPreviewBody,
     RecognitionBody,
 )
 from domain.alerts.integrations.message_recognition import Recognition, recognize_messages
@@ -38,7 +37,8 @@ from domain.alerts.integrations.samples import (
     build_mapping,
     format_messages,
     get_saved_messages,
-    load_sample,
+    list_message_values,
+    load_draft,
     parse_messages,
     parse_sample,
 )
@@ -48,7 +48,6 @@ from domain.alerts.parsing.mapping_rules import MappingRules, validate_severity_
 from domain.alerts.parsing.pagerduty import hide_routing_key
 from domain.alerts.parsing.text_conversion import format_indented_json
 from domain.alerts.recognition.known_tools import KnownTool
-from domain.alerts.recognition.messages import Messages
 from domain.alerts.tools.examples import build_example
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -59,16 +58,21 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
     """Show the sample and the mapping of an alert integration."""
     integration = get_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    sample, never_resolves = load_sample(integration, nesting_limit=reading.nesting_limit), None
-    if sample and integration.has_mapping:
-        never_resolves = explain_missing_resolution(integration.mapping, sample.payload, reading)
+    draft, preview = None, None
+    # Messages that exceed the current limits are not read.
+    with suppress(InvalidError):
+        saved = get_saved_messages(integration)
+        draft = load_draft(saved, integration, nesting_limit=reading.nesting_limit)
+        if draft and integration.has_mapping:
+            preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
     return AlertMapping.model_validate(
         {
             **vars(integration),
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
-            "never_resolves": never_resolves,
-            "values": sample.values if sample else (),
+            "never_resolves": preview.never_resolves if preview else None,
+            "resolves_seldom": preview.resolves_seldom if preview else None,
+            "values": list_message_values(draft.messages) if draft else (),
             "revision": integration.mapping_revision,
         }
     )
@@ -88,8 +92,7 @@ def change_mapping(
             message = "The mapping has changed in the meantime. Check the current mapping first."
             raise ConflictError(message, field="revision")
     integration = get_mappable_integration(work, project, integration_id)
-    messages = _parse_saved_messages(work, integration, body)
-    draft = _build_mapping_draft(work, integration, body, messages)
+    draft = _build_mapping_draft(work, integration, body)
     save_mapping_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
@@ -120,22 +123,20 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
 
 @read_action("alert_mappings.preview")
 def preview_mapping(
-    work: UnitOfWork, project: ProjectView, integration_id: int, body: MappingPreviewBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration = get_mappable_integration(work, project, integration_id)
     reading = work.policy(ParserSettings)
-    _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
-    draft = _build_mapping_draft(work, integration, body, messages)
-    parser = MessageParser(
-        format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
-    )
+    draft = _build_mapping_draft(work, integration, body)
     compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
+    with _name_parameters("sample_"):
+        preview = _build_parser(work, integration, draft.mapping).preview(draft.messages)
     return AlertMappingPreview.model_validate(
         {
-            **vars(parser.preview(messages)),
+            **vars(preview),
             **vars(compared),
-            "values": draft.sample.values,
+            "values": list_message_values(draft.messages),
             "deliveries": compared.displayed_comparisons,
             "changed": compared.changed_delivery_count,
         }
@@ -175,9 +176,33 @@ def recognize_payload(
     """Identify the tool that sent the given messages, and propose a type and a mapping."""
     del project  # The project is only used for the permission check.
     reading = work.policy(ParserSettings)
-    found = recognize_messages(body.texts, body.answers, now=work.now, reading=reading)
-    check_answers(body.answers, found.questions)
+    found = recognize_with_answers(body.texts, body.answers, now=work.now, reading=reading)
     return build_recognition_resource(found)
+
+
+def recognize_with_answers(
+    texts: MessageTexts, answers: Mapping[str, str], *, now: datetime, reading: ParserSettings
+) -> Recognition:
+    """Recognize messages for the API or the command line.
+
+    Raise InvalidError, which names the parameter, if a message or an answer is not valid.
+    """
+    with _name_parameters("sample_"):
+        found = recognize_messages(texts, answers, now=now, reading=reading)
+    check_answers(answers, found.questions)
+    return found
+
+
+@contextmanager
+def _name_parameters(prefix: str) -> Iterator[None]:
+    """Add a prefix to the names of parameters in errors, except for the sample."""
+    try:
+        yield
+    except InvalidError as error:
+        if error.field in {"", "sample"}:
+            raise
+        name = f"{prefix}{error.field}"
+        raise InvalidError(f"`{name}`: {error}", field=name) from error
 
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
@@ -192,7 +217,7 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
             **_map_texts_to_columns(found.texts),
             "mapping": proposal.mapping.paths,
             "rules": proposal.mapping.rules,
-            "values": found.sample.values,
+            "values": list_message_values(found.messages),
         }
     )
 
@@ -206,8 +231,13 @@ def create_mapped_integration(
     Raise InvalidError, which names the field, if a value is not valid.
     """
     made = create_integration(work, project, new)
-    if new.mapping and new.sample is None:
-        raise InvalidError("A mapping requires a sample.", field="sample")
+    has_parts = new.mapping or new.rules or new.sample_repeat or new.sample_recovery
+    if has_parts and new.sample is None:
+        message = "`sample` is missing. A mapping, rules and other messages require a sample."
+        raise InvalidError(message, field="sample")
+    if new.mapping and not get_integration_type(made.type).has_mapping:
+        message = f"`mapping` is not possible for integrations of the type {made.type}."
+        raise InvalidError(message, field="mapping")
     if new.sample is not None and (new.mapping or get_integration_type(made.type).has_mapping):
         names = ("sample", "sample_repeat", "sample_recovery", "mapping", "rules")
         body = AlertMappingBody.model_construct(**{name: getattr(new, name) for name in names})
@@ -267,10 +297,10 @@ def get_mappable_integration(
     return integration
 
 
-def _parse_saved_messages(
+def _build_mapping_draft(
     work: UnitOfWork, integration: IntegrationView, body: AlertMappingBody
-) -> Messages:
-    """Parse the messages in a request.
+) -> MappingDraft:
+    """Return the mapping in a request.
 
     If the sample is the same as the saved sample, the saved messages are used for messages that are
     missing from the request.
@@ -280,21 +310,21 @@ def _parse_saved_messages(
         saved = MessageTexts(sample=body.sample)
     given = {"repeat": body.sample_repeat, "recovery": body.sample_recovery}
     texts = replace(saved, **{name: each for name, each in given.items() if each is not None})
-    try:
-        _, messages = parse_messages(texts, nesting_limit=work.policy(ParserSettings).nesting_limit)
-    except InvalidError as error:
-        field = "sample" if error.field == "sample" else f"sample_{error.field}"
-        raise InvalidError(str(error), field=field) from error
-    return messages
-
-
-def _build_mapping_draft(
-    work: UnitOfWork, integration: IntegrationView, body: MappingBody, messages: Messages
-) -> MappingDraft:
-    sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
-    rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
+    limit = work.policy(ParserSettings).nesting_limit
+    with _name_parameters("sample_"):
+        _, messages = parse_messages(texts, nesting_limit=limit)
+    sample = parse_sample(body.sample, nesting_limit=limit)
+    with _name_parameters("rules."):
+        rules = body.rules.rules if body.rules else _keep_only_words_and_labels(integration)
     mapping = build_mapping(body.mapping, messages, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages)
+
+
+def _build_parser(
+    work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping
+) -> MessageParser:
+    reading = work.policy(ParserSettings)
+    return MessageParser(format=integration.format, mapping=mapping, now=work.now, reading=reading)
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:

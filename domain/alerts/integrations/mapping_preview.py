@@ -185,11 +185,13 @@ class MessageParser:
             alert=build_parsed_alert_resource(alert) if alert else None,
             joins=joins,
             resolves=joins and alert is not None and alert.ended_at is not None,
-            sentence=_describe_message(name, alert, joins=joins),
+            sentence=_describe_message(name, alert, first, joins=joins),
         )
 
 
-def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) -> str:
+def _describe_message(
+    name: str, alert: IncomingAlert | None, first: IncomingAlert | None, *, joins: bool
+) -> str:
     if alert is None:
         return f"The {name} is dropped, so it does not change the alert."
     is_over = alert.ended_at is not None
@@ -197,7 +199,11 @@ def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) ->
         other = "does not resolve the alert" if is_over else "opens another alert"
         if alert.fingerprint is None:
             return f"The {name} {other}, because no value identifies the alert."
-        return f"The {name} {other}, because its value of {alert.fingerprint_source} is different."
+        source = alert.fingerprint_source
+        reason = f"its value of {source} is different"
+        if first and first.fingerprint_source != source:
+            reason = f"it is identified by {source}, and the sample by {first.fingerprint_source}"
+        return f"The {name} {other}, because {reason}."
     if name == "recovery":
         return (
             "The recovery resolves the alert."

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
@@ -41,6 +42,8 @@ _MAX_VALUES = 4
 _MAX_QUESTION_COUNTS = 1_000
 #: Numbers of open questions in this process, by the mapping's revision and the nesting limit.
 _question_counts: dict[tuple[str, int], int] = {}
+_Key = TypeVar("_Key")
+_Entry = TypeVar("_Entry")
 #: Labels and resulting mappings of answers, by the value of the answer.
 _Answers = dict[str, tuple[str, FieldMapping]]
 
@@ -52,23 +55,22 @@ def apply_answers(
 
     `given` contains the chosen answers by question name. The answers change the `current` mapping,
     or the proposed mapping if there is no current mapping. Questions are omitted for parts of the
-    current mapping that a user has confirmed or changed.
+    current mapping that a user has confirmed or changed. The current mapping must not contain the
+    given answers yet (`remove_answers`).
     """
     proposal = propose_mapping(messages)
     proposed, questions = proposal.mapping, []
-    mapping = current or proposed
+    mapping = initial = current or proposed
     # If several questions have the same name, the last question is the most specific.
     asked = {each.name or each.text: each for each in proposal.questions}
     for name, question in asked.items():
         options = _AnswerBuilder(proposed, messages, mapping)
-        is_changed = question.name is not None and options.is_changed(name)
-        is_open = not given.get(name)
-        if current:
-            is_settled = is_changed or (name in mapping.rules.confirmed and is_open)
-        else:
-            # The answer about the host can also change the fingerprint.
-            is_settled = is_changed and name == AlertField.FINGERPRINT and is_open
-        if is_settled:
+        is_known = question.name is not None
+        if is_known and replace(options, mapping=initial).is_changed(name):
+            continue
+        # The answer about the host can also change the fingerprint.
+        is_settled = name in mapping.rules.confirmed or (is_known and options.is_changed(name))
+        if is_settled and not given.get(name):
             continue
         answers = options.list_answers(question)
         answer = given.get(name) if given.get(name) in answers else None
@@ -118,6 +120,37 @@ def propose_mapping_again(messages: Messages, current: FieldMapping) -> FieldMap
     return mapping
 
 
+def remove_answers(
+    messages: Messages, applied: Mapping[str, str], current: FieldMapping
+) -> FieldMapping:
+    """Return a mapping with the proposed parts instead of the answers that were applied to it.
+
+    Parts that were changed after the answers were applied are not replaced.
+    """
+    if not any(applied.values()):
+        return current
+    proposed = propose_mapping(messages).mapping
+    answered = apply_answers(messages, applied)[0].mapping
+    fields = (AlertField.TITLE, AlertField.HOSTS, AlertField.SERVICE, AlertField.FINGERPRINT)
+    same = {each for each in fields if current.sources[each] == answered.sources[each]}
+    joins = _replace_entries(current.rules.joins, proposed.rules.joins, same)
+    rules = replace(current.rules, joins=joins)
+    for name in ("resolved_when", "dropped_when"):
+        if applied.get(RULE_QUESTION) and getattr(rules, name) == getattr(answered.rules, name):
+            rules = replace(rules, **{name: getattr(proposed.rules, name)})
+    if rules.resolved_when != current.rules.resolved_when:
+        rules = replace(rules, is_guess=proposed.rules.is_guess)
+    return FieldMapping(_replace_entries(current.paths, proposed.paths, same), rules)
+
+
+def _replace_entries(
+    current: Mapping[_Key, _Entry], proposed: Mapping[_Key, _Entry], keys: Collection[object]
+) -> dict[_Key, _Entry]:
+    """Return the current entries, with the proposed entries for some keys."""
+    kept = {key: value for key, value in current.items() if key not in keys}
+    return kept | {key: value for key, value in proposed.items() if key in keys}
+
+
 def count_open_questions(work: UnitOfWork, integration: IntegrationView) -> int:
     """Return the number of questions about the saved mapping that users can answer.
 
@@ -145,7 +178,7 @@ def _count_questions(integration: IntegrationView, *, nesting_limit: int) -> int
     except InvalidError:
         return 0
     questions = apply_answers(draft.messages, {}, draft.mapping)[1] if draft else ()
-    return sum(bool(each.choices) for each in questions)
+    return sum(each.is_open for each in questions)
 
 
 def check_answers(given: Mapping[str, str], questions: Sequence[MappingQuestion]) -> None:
@@ -169,7 +202,8 @@ def _describe_wrong_answer(name: str, choices: Mapping[str | None, Sequence[str]
     if name in choices:
         return f"must be {join_words(choices[name], 'or')}"
     names = sorted(filter(None, choices))
-    known = f"the questions are {join_words(names)}" if names else "there are no questions"
+    beginning = "the questions are" if names[1:] else "the only question is"
+    known = f"{beginning} {join_words(names)}" if names else "there are no questions"
     return f"is not a question about these messages: {known}"
 
 
@@ -233,7 +267,9 @@ class _AnswerBuilder:
             none = confirmed.with_rules(resolved_when=(), dropped_when=())
             if not rules.resolved_when:
                 return {KEEP: ("Users resolve these alerts", confirmed)}
-            return {KEEP: ("Yes", confirmed), "none": ("No, the tool sends no recoveries", none)}
+            is_pasted = self.messages.recovery is not None
+            no = "No, users resolve them" if is_pasted else "No, the tool sends no recoveries"
+            return {KEEP: ("Yes", confirmed), "none": (no, none)}
         if name not in QUESTION_NAMES:
             return {}
         answers = dict(self._list_value_answers(AlertField(name), question.candidates))

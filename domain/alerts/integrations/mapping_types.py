@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, MessageTexts
 from domain.alerts.integrations.types import IntegrationTypeName, NewIntegration
@@ -25,7 +25,13 @@ _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve, or if a user has "
     "confirmed that only users resolve them."
 )
-_VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
+_RESOLVES_SELDOM_DESCRIPTION = (
+    "Warning if a recovery must repeat most values of an alert to resolve it. Null otherwise."
+)
+_VALUES_DESCRIPTION = (
+    "Values in the messages that alert fields can be mapped to. Values of the other messages are "
+    "listed only if the sample does not contain their paths."
+)
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.
 GivenPath = Annotated[
@@ -121,40 +127,37 @@ class MappingRulesBody(BaseModel):
 _SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping_rules)]
 
 
-class _Messages(Body):
-    """A message about a problem, with an optional repeat and an optional recovery message."""
-
-    sample: JsonText
-    repeat: JsonText | None = Field(
-        default=None, description="Another message about the same problem, at most 64 KiB."
-    )
-    recovery: JsonText | None = Field(
-        default=None, description="Message that the tool sends when the problem is over."
-    )
-
-    @property
-    def texts(self) -> MessageTexts:
-        """The messages as JSON strings. A missing message is an empty string."""
-        return MessageTexts(
-            sample=self.sample, repeat=self.repeat or "", recovery=self.recovery or ""
-        )
-
-
 _SAMPLE_REPEAT = "Another message about the same problem as the sample, at most 64 KiB."
 _SAMPLE_RECOVERY = "Message about the recovery from the problem in the sample, at most 64 KiB."
-_KEPT = "If omitted, the saved message is kept as long as the sample is the same."
+_KEPT = "If omitted, the saved message is used as long as the sample is the same."
+
+
+def _build_message_field(role: str, description: str) -> Any:
+    """Return the field for a message or its ID, which is also accepted under its former name."""
+    return Field(
+        default=None,
+        validation_alias=AliasChoices(f"sample_{role}", role),
+        description=f"{description} The former name `{role}` is still accepted.",
+    )
 
 
 class _SampleMessages(Body):
+    """The other messages about the alert in the sample."""
+
+    sample_repeat: JsonText | None = _build_message_field("repeat", _SAMPLE_REPEAT)
+    sample_recovery: JsonText | None = _build_message_field("recovery", _SAMPLE_RECOVERY)
+
+
+class _SavedMessages(_SampleMessages):
     """Messages that are saved with a sample, so that proposals can use them."""
 
-    sample_repeat: JsonText | None = Field(default=None, description=f"{_SAMPLE_REPEAT} {_KEPT}")
-    sample_recovery: JsonText | None = Field(
-        default=None, description=f"{_SAMPLE_RECOVERY} {_KEPT}"
+    sample_repeat: JsonText | None = _build_message_field("repeat", f"{_SAMPLE_REPEAT} {_KEPT}")
+    sample_recovery: JsonText | None = _build_message_field(
+        "recovery", f"{_SAMPLE_RECOVERY} {_KEPT}"
     )
 
 
-class MappingBody(Body):
+class AlertMappingBody(_SavedMessages):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
     sample: JsonText = Field(description="One alert in the sender's format, at most 64 KiB.")
@@ -179,10 +182,6 @@ class MappingBody(Body):
     )
 
 
-class AlertMappingBody(MappingBody, _SampleMessages):
-    """A mapping to save, with its sample."""
-
-
 class MappedIntegration(NewIntegration, _SampleMessages):
     """A new integration, optionally with a mapping, such as a proposal from `recognize`."""
 
@@ -198,12 +197,8 @@ class MappedIntegration(NewIntegration, _SampleMessages):
     )
 
 
-class MappingPreviewBody(MappingBody, _Messages):
-    """A mapping, and the messages for its preview."""
-
-
 class SampleField(Resource):
-    """A value in the sample that an alert field can be mapped to."""
+    """A value in a message that an alert field can be mapped to."""
 
     path: GivenPath
     label: str = Field(description="Path as shown on web pages.")
@@ -211,6 +206,9 @@ class SampleField(Resource):
         Field(validation_alias="json_type")
     )
     example: str = Field(description="First characters of the value.")
+    message: Annotated[str, build_choices_schema("sample", "recovery", "repeat")] = Field(
+        description="Message that contains the value."
+    )
 
 
 class AlertMapping(Resource):
@@ -222,6 +220,7 @@ class AlertMapping(Resource):
     mapping: dict[AlertField, tuple[GivenPath, ...]]
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
+    resolves_seldom: str | None = Field(description=_RESOLVES_SELDOM_DESCRIPTION)
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
     revision: str = Field(description="Identifier of the saved sample and mapping.")
 
@@ -305,22 +304,13 @@ class SamplePreview(Resource):
         description="Alert that the sample would open. Null if a rule drops the sample."
     )
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
-    resolves_seldom: str | None = Field(
-        description="Warning if a recovery must repeat most values of an alert to resolve it. "
-        "Null otherwise."
-    )
+    resolves_seldom: str | None = Field(description=_RESOLVES_SELDOM_DESCRIPTION)
     parse_warnings: tuple[str, ...]
     repeat: ReadMessage | None = Field(
-        description=(
-            "Effect of the repeated message. Null if the request does not contain a repeated "
-            "message."
-        )
+        description=("Effect of the repeated message. Null if there is no repeated message.")
     )
     recovery: ReadMessage | None = Field(
-        description=(
-            "Effect of the recovery message. Null if the request does not contain a recovery "
-            "message."
-        )
+        description=("Effect of the recovery message. Null if there is no recovery message.")
     )
 
 
@@ -350,13 +340,19 @@ _ANSWERS: Any = Field(
 )
 
 
-class RecognitionBody(_Messages):
+class RecognitionBody(_SampleMessages):
     """Messages that a monitoring tool sends for one alert."""
 
     sample: JsonText = Field(
         description="Message about a problem, or an array of such messages, at most 64 KiB."
     )
     answers: Annotated[dict[Text, Text], Option("--answer")] = _ANSWERS
+
+    @property
+    def texts(self) -> MessageTexts:
+        """The messages as JSON strings. A missing message is an empty string."""
+        repeat, recovery = self.sample_repeat or "", self.sample_recovery or ""
+        return MessageTexts(sample=self.sample, repeat=repeat, recovery=recovery)
 
 
 class MappingFinding(Resource):
@@ -391,6 +387,11 @@ class MappingQuestion(Resource):
     answer: str | None = Field(
         description="Value of the selected answer. Null if the question has not been answered."
     )
+
+    @property
+    def is_open(self) -> bool:
+        """True if the question has answers to select from, and none is selected."""
+        return bool(self.choices) and self.answer is None
 
 
 class AlertRecognition(SamplePreview):
@@ -430,12 +431,12 @@ class DeliveryRecognitionBody(Body):
     """IDs of stored deliveries that concern the same alert, to identify the tool that sent them."""
 
     sample: _DeliveryId = Field(description="ID of a delivery that reports a problem.")
-    repeat: _DeliveryId | None = Field(
-        default=None, description="ID of another delivery that reports the same problem."
+    sample_repeat: Annotated[_DeliveryId | None, Option("--sample-repeat", former="--repeat")] = (
+        _build_message_field("repeat", "ID of another delivery that reports the same problem.")
     )
-    recovery: _DeliveryId | None = Field(
-        default=None, description="ID of the delivery that reports the recovery."
-    )
+    sample_recovery: Annotated[
+        _DeliveryId | None, Option("--sample-recovery", former="--recovery")
+    ] = _build_message_field("recovery", "ID of the delivery that reports the recovery.")
     answers: Annotated[dict[Text, Text], Option("--answer")] = _ANSWERS
 
 

@@ -11,12 +11,12 @@ from domain.alerts.integrations.mapping_questions import apply_answers
 from domain.alerts.integrations.mapping_types import MappingQuestion, SamplePreview
 from domain.alerts.integrations.samples import (
     MessageTexts,
-    Sample,
     format_messages,
     parse_messages,
 )
 from domain.alerts.parsing.text_conversion import format_canonical_json
 from domain.alerts.recognition.known_tools import Proposal
+from domain.alerts.recognition.messages import Messages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Recognition:
 
     proposal: Proposal
     questions: tuple[MappingQuestion, ...]
-    sample: Sample
+    messages: Messages
     #: Messages to save with the mapping.
     texts: MessageTexts
     preview: SamplePreview
@@ -61,7 +61,7 @@ def recognize_messages(
     return Recognition(
         proposal=proposal,
         questions=questions,
-        sample=sample,
+        messages=messages,
         texts=format_messages(sample, messages),
         preview=parser.preview(messages),
         digest=sha256(format_canonical_json([*vars(texts).values()])).hexdigest(),

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 
 from domain.alerts.integrations.types import IntegrationView
@@ -229,14 +230,31 @@ class Sample:
     values: tuple[SampleValue, ...]
 
     @property
-    def tree(self) -> tuple[SampleNode, ...]:
-        """Fields of the sample as a tree."""
-        return build_sample_tree(self.payload)
-
-    @property
     def digest(self) -> str:
         """SHA-256 hash of the canonical JSON, which does not depend on formatting."""
         return sha256(format_canonical_json(self.payload)).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageValue(SampleValue):
+    """A value that fields and rules can read, and the message that contains it."""
+
+    #: `sample`, `recovery` or `repeat`, or an empty string if no message contains the path.
+    message: str
+
+
+def list_message_values(messages: Messages) -> tuple[MessageValue, ...]:
+    """Return the values in the sample, followed by values that only the other messages contain."""
+    found: dict[PayloadPath, MessageValue] = {}
+    for name, payload in _name_payloads(messages).items():
+        for value in list_sample_values(payload):
+            found.setdefault(value.path, MessageValue(**vars(value), message=name))
+    return tuple(found.values())
+
+
+def _name_payloads(messages: Messages) -> Mapping[str, Mapping[str, object]]:
+    named = {"sample": messages.firing, "recovery": messages.recovery, "repeat": messages.repeat}
+    return {name: payload for name, payload in named.items() if payload is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,8 +424,7 @@ def build_mapping(
 
     Raise InvalidParametersError, which lists all invalid paths, if a path is not valid.
     """
-    payloads = (messages.firing, *messages.other_messages)
-    offered = {value.path for each in payloads for value in list_sample_values(each)}
+    offered = {value.path for value in list_message_values(messages)}
     for known in (messages, Messages(firing=messages.firing)):
         offered.update(propose_mapping(known).mapping.all_paths)
     offered.update(saved.all_paths)
@@ -465,16 +482,20 @@ class MappingDraft:
         return build_rule_choices(self.mapping.rules)
 
     @property
-    def missing_values(self) -> tuple[SampleValue, ...]:
-        """Values in the mapping or in the other messages that are missing from the sample."""
-        offered = {value.path for value in self.sample.values}
-        found = {
-            path: build_sample_value(path, find_value(self.sample.payload, path))
-            for path in self.mapping.all_paths
-        }
-        for other in self.messages.other_messages:
-            found |= {value.path: value for value in list_sample_values(other)}
-        return tuple(found[path] for path in found if path not in offered)
+    def trees(self) -> Mapping[str, tuple[SampleNode, ...]]:
+        """Fields of the messages as trees, by the name of the message."""
+        payloads = _name_payloads(self.messages)
+        trees = {name: build_sample_tree(payload) for name, payload in payloads.items()}
+        return {name: tree for name, tree in trees.items() if tree}
+
+    @cached_property
+    def offered_values(self) -> tuple[MessageValue, ...]:
+        """Values in the messages, and values that only the mapping contains."""
+        found = {value.path: value for value in list_message_values(self.messages)}
+        for path in self.mapping.all_paths:
+            value = build_sample_value(path, find_value(self.sample.payload, path))
+            found.setdefault(path, MessageValue(**vars(value), message=""))
+        return tuple(found.values())
 
 
 def load_draft(
@@ -516,7 +537,7 @@ def parse_draft(
         saved = proposal.mapping
     others = (
         *proposal.mapping.all_paths,
-        *(value.path for other in messages.other_messages for value in list_sample_values(other)),
+        *(value.path for value in list_message_values(messages)),
     )
     mapping = parse_mapping_choices(chosen, sample, saved, others)
     return MappingDraft(sample=sample, mapping=mapping, messages=messages, proposed=proposed)

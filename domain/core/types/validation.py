@@ -6,7 +6,7 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.core.database.pagination import shorten_parameter_name
@@ -96,7 +96,14 @@ def _normalize_number(value: Any) -> Any:
 
 def find_unknown_names(schema: type[BaseModel], given_names: Iterable[str]) -> Sequence[str]:
     """Return the names of the parameters that a schema does not have."""
-    return [name for name in given_names if _get_field_name(name) not in schema.model_fields]
+    known = {name for field in schema.model_fields for name in _list_names(schema, field)}
+    return [name for name in given_names if _get_field_name(name) not in known]
+
+
+def _list_names(schema: type[BaseModel], field: str) -> Sequence[str]:
+    """Return the name of a field and the former names that are still accepted."""
+    alias = schema.model_fields[field].validation_alias
+    return [str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else [field]
 
 
 def _get_field_name(name: str) -> str:
@@ -128,7 +135,8 @@ def _find_fields_allowing_empty(
     """Return the names of the fields that allow empty strings or null, by type (`str` or None)."""
     kinds = {
         name: set(_list_union_types(field.annotation))
-        for name, field in schema.model_fields.items()
+        for key, field in schema.model_fields.items()
+        for name in _list_names(schema, key)
     }
     return {
         str: frozenset(name for name, found in kinds.items() if str in found),
@@ -150,7 +158,8 @@ def _list_errors(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _build_invalid_value(error: ErrorDetails) -> InvalidValue:
-    field = ".".join(str(part) for part in error["loc"])
+    # Pydantic appends `[key]` to the path of an invalid key.
+    field = ".".join(str(part) for part in error["loc"] if part != "[key]")
     return InvalidValue(field=field, reason=_format_reason(error))
 
 

@@ -238,6 +238,30 @@ def test_the_editor_and_its_menu_look_right(
     assert told == []
 
 
+def test_a_value_of_the_recovery_becomes_a_rule(
+    gatebell: LiveGatebell, page: Page, told: list[str]
+) -> None:
+    endpoint = connect(gatebell)
+    parse_sample(page, gatebell, endpoint)
+    value(page, "box").click()
+    item(page, "Fingerprint").click()
+    page.get_by_text("Recovery and repeat").click()
+    recovery = {"what": "Disk full", "box": "db-1", "outcome": "calm"}
+    page.get_by_label("Message about the recovery").fill(json.dumps(recovery))
+    page.get_by_role("button", name="Parse sample again").click()
+    part = page.get_by_role("region", name="Recovery as JSON")
+    part.locator(".json-value[data-label=outcome]").click()
+    item(page, RESOLVED).click()
+    expect(part.locator(".json-value[data-label=outcome]")).to_contain_text("Resolved when")
+    expect(page.get_by_role("complementary")).to_contain_text("The recovery resolves the alert.")
+    assert problems_of(page) == []
+    assert told == []
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()
+    rules = saved_mapping(gatebell, endpoint)["rules"]["resolved_when"]
+    assert [rule["path"] for rule in rules if rule["words"] == ["calm"]] == [["outcome"]]
+
+
 def test_messages_of_the_log_are_used_without_a_script(
     gatebell: LiveGatebell, plain_page: Page
 ) -> None:

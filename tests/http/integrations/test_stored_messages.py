@@ -198,7 +198,7 @@ def test_an_end_that_only_the_recovery_has_can_be_chosen(gatebell: LiveGatebell)
     browser, page = opened(gatebell, endpoint, f"{{id}}/configure?sample={ids[0]}")
     page = submit(browser, page, editor_of(page), use_recovery=str(ids[1]))
     assert "The recovery resolves the alert." in words(page.text)
-    assert "ended_at (not in this sample)" in page.text
+    assert "ended_at = “2026-11-29T08:10:00Z” (only in the recovery)" in page.text
     assert submit(browser, page, editor_of(page), do="save").status_code == 302
     endpoint.post_json(firing)
     endpoint.post_json(ended)
@@ -227,3 +227,57 @@ def test_pairs_of_known_and_unknown_tools_are_found_in_a_mixed_log(gatebell: Liv
         if pair["recovery"]:
             expected["recovery"] = ids[2 * count + at]
         assert roles == expected, pair["tool"]
+
+
+def test_values_that_only_another_message_has_can_be_chosen(gatebell: LiveGatebell) -> None:
+    endpoint, _ = log_of(gatebell)
+    messages = {
+        "sample": {"title": "Disk full", "host": "db-1", "escalated": False},
+        "repeat": {"title": "Disk full", "host": "db-1", "escalated": True, "count": 2},
+        "recovery": {"title": "Disk full", "host": "db-1", "outcome": {"word": "calm"}},
+    }
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    given = {name: json.dumps(each) for name, each in messages.items()}
+    page = submit(browser, page, editor_of(page), do="read", **given)
+    assert "outcome.word = “calm” (only in the recovery)" in page.text
+    assert "count = 2 (only in the repeat)" in page.text
+    # The values of each message can be pointed at, also if the sample has another value.
+    for name, value, word in (
+        ("Sample", "escalated", "false"),
+        ("Recovery", "outcome.word", "calm"),
+        ("Repeat", "escalated", "true"),
+    ):
+        tree = page.text.partition(f'aria-label="{name} as JSON"')[2].partition("</div>")[0]
+        assert f'data-label="{value}" data-word="{word}"' in tree
+    chosen: dict[str, str | list[str]] = {
+        "map_fingerprint": ['["host"]', ""],
+        "map_description": ['["count"]', ""],
+        "resolved_path": '["outcome", "word"]',
+        "resolved_words": "calm",
+    }
+    page = submit(browser, page, editor_of(page), do="try", **chosen)
+    assert "The recovery resolves the alert." in words(page.text)
+    assert submit(browser, page, editor_of(page), do="save").status_code == 302
+    saved = list_stored_integrations(gatebell, endpoint.project)[0].mapping or {}
+    assert saved["description"] == [["count"]]
+    assert saved["rules"]["resolved_when"][0]["path"] == ["outcome", "word"]
+    worker = script_of(gatebell, endpoint.project, f"alert_management_integrations/{endpoint.id}")
+    values = {each["label"]: each["message"] for each in worker.get("/mapping")["values"]}
+    assert (values["host"], values["outcome.word"]) == ("sample", "recovery")
+    assert values["count"] == "repeat"
+
+
+def test_a_saved_mapping_and_its_preview_have_the_same_warning(gatebell: LiveGatebell) -> None:
+    endpoint, _ = log_of(gatebell)
+    at = f"alert_management_integrations/{endpoint.id}/mapping"
+    worker = script_of(gatebell, endpoint.project, at)
+    rules = {"resolved_when": [{"path": ["state"], "words": ["passing"]}], "is_guess": True}
+    given: dict[str, Any] = {"sample": FIRING, "mapping": {"fingerprint": [["node"]]}}
+    given["rules"] = rules
+    for recovery, warning in (("", True), (json.dumps(RECOVERY), False)):
+        saved = worker.put(**given, sample_recovery=recovery).json()
+        previewed = worker.post("/preview", **given).json()
+        assert saved["never_resolves"] == previewed["never_resolves"]
+        assert bool(saved["never_resolves"]) is warning
+        _, page = opened(gatebell, endpoint, "{id}/configure")
+        assert ("The rule for recoveries is a guess." in words(page.text)) is warning

@@ -60,13 +60,13 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.alert_mappings.preview",
         "POST",
         f"{INTEGRATIONS_AT}/{{id}}/mapping/preview",
-        ("sample", "mapping", "rules", "repeat", "recovery"),
+        ("sample", "mapping", "rules", "sample_repeat", "sample_recovery"),
     ),
     (
         "api_v4.alert_deliveries.recognize",
         "POST",
         f"{DELIVERIES_AT}/recognize",
-        ("sample", "repeat", "recovery"),
+        ("sample", "sample_repeat", "sample_recovery"),
     ),
     (
         *("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT),

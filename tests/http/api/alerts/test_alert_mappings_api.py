@@ -42,6 +42,7 @@ NOTHING: dict[str, Any] = {
         "joins": {},
     },
     "never_resolves": None,
+    "resolves_seldom": None,
     "values": [],
 }
 
@@ -71,6 +72,7 @@ def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) 
         "label": "event.level",
         "type": "string",
         "example": "“High”",
+        "message": "sample",
     }
     endpoint.post_json(SAMPLE)
     (alert,) = list_stored_alerts(gatebell, endpoint.project)
