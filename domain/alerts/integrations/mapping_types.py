@@ -108,6 +108,11 @@ class MappingRulesBody(BaseModel):
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
     )
+    ignored_words: tuple[Text, ...] = Field(
+        default=(),
+        description="Words that texts in the fingerprint are compared without, such as `down` and "
+        "`up`. If there are any, times, durations and counters in the texts are ignored too.",
+    )
 
     @property
     def rules(self) -> MappingRules:
@@ -169,7 +174,8 @@ class MappingBody(Body):
         default=None,
         description='Rules for values, such as `{"resolved_when": [{"path": ["state"], '
         '"operator": "is", "words": ["ok"]}]}`. The keys are `severity_words`, `resolved_when`, '
-        "`dropped_when` and `joins`. If omitted, all rules except the severity words are removed.",
+        "`dropped_when`, `joins` and `ignored_words`. If omitted, all rules except the severity "
+        "words are removed.",
     )
 
     revision: Text | None = Field(

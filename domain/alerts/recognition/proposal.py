@@ -53,6 +53,7 @@ from domain.alerts.recognition.state_words import (
     UNFINISHED_WORDS,
     find_state_in_sentence,
 )
+from domain.alerts.recognition.text_identity import prefer_text
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,11 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     found = _find_fields(messages)
     host = found.get(AlertField.HOSTS)
     snapshot = find_snapshot(messages.firing)
-    identity = _preserve_low_confidence(
-        _propose_identity(messages, found, snapshot), messages, found
+    title = found.get(AlertField.TITLE)
+    identity = prefer_text(
+        _preserve_low_confidence(_propose_identity(messages, found, snapshot), messages, found),
+        messages,
+        title.leaf.path if title else None,
     )
     resolution = _propose_resolution(messages, found, identity, snapshot)
     paths = _list_paths(messages, found, identity)
@@ -104,7 +108,6 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     joins = {}
     if identity is not None and identity.paths[1:]:
         joins[AlertField.FINGERPRINT.value] = ValueJoin(identity.paths[1:])
-    title = found.get(AlertField.TITLE)
     is_word = title is not None and " " not in title.leaf.text
     where = host or (found.get(AlertField.SERVICE) if is_word else None)
     added = where.leaf if where is not None and _needs_host(title, where) else None
@@ -119,6 +122,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         is_guess=is_unsure and messages.recovery is None,
         dropped_when=_propose_drop_rules(messages, resolution),
         joins=joins,
+        ignored_words=identity.ignored_words if identity else (),
     )
     mapping = FieldMapping(paths, rules)
     shown = mapping.read_fields(messages.firing).get(AlertField.TITLE.value)
