@@ -87,7 +87,9 @@ class MappingRulesBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="Severity for each word that the sender uses."
+        default={},
+        description="Severity for each word that the sender uses. The word `(none)` is for reports "
+        "without a severity.",
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."

@@ -43,6 +43,11 @@ from domain.alerts.recognition.state_words import (
 )
 from domain.core.word_joining import join_words
 
+#: Question about messages without a severity.
+MISSING_SEVERITY_QUESTION = (
+    "Every alert of this tool is critical, because no field of the message is a severity. Choose "
+    "another severity if its problems are less severe."
+)
 #: Name of the questions about the rule that resolves alerts.
 RULE_QUESTION = "resolved_when"
 #: Names of the questions that have an answer.
@@ -150,7 +155,9 @@ def _build_field_questions(
     elif title.confidence is Confidence.UNSURE:
         text = f"Is {_shorten_title(convert_to_text(shown))} a good title?"
         yield ask(AlertField.TITLE, text, is_confirmation=True)
-    if severity is not None and (asked := _build_severity_question(messages, severity)):
+    if severity is None:
+        yield Question(name=AlertField.SEVERITY, text=MISSING_SEVERITY_QUESTION)
+    elif asked := _build_severity_question(messages, severity):
         yield Question(name=AlertField.SEVERITY, text=asked)
     host = found.get(AlertField.HOSTS)
     is_named = title is not None and title.leaf.object_word in _CHECKED_THINGS
