@@ -275,8 +275,9 @@ def _names_service(leaf: Leaf, host: Leaf) -> bool:
 
     Links, generated names, states and sentences are not names.
     """
-    is_key = leaf.own_words[-1] in _CHECKED_WORDS or (
-        leaf.own_words[-1] in _NAMING_WORDS and not _CHECKED_WORDS.isdisjoint(leaf.words[-2:-1])
+    is_key = not _CHECKED_WORDS.isdisjoint(leaf.own_words[-1:]) or not (
+        _NAMING_WORDS.isdisjoint(leaf.own_words[-1:])
+        or _CHECKED_WORDS.isdisjoint(leaf.words[-2:-1])
     )
     is_other = leaf.is_link or leaf.is_random or leaf.is_time or leaf.describes_actor_or_past
     is_other |= leaf.belongs_to_run_part or leaf.is_generic or leaf.is_resource_path

@@ -102,3 +102,7 @@ def test_a_message_with_a_severity_raises_no_question_about_all_alerts(
 ) -> None:
     guessed = guess_mapping(Messages(firing={"title": "Disk is full", "host": "web-1", **field}))
     assert not [each for each in guessed.questions if each.text.startswith(_TEXT)]
+
+
+def test_a_key_without_words_is_no_service() -> None:
+    assert _read({"title": "Disk is full", "host": "web-1", "_": "disk"}).service is None
