@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
+from domain.alerts.integrations.mapping_questions import apply_answers
 from domain.alerts.parsing.incoming_alert import IncomingAlert
 from domain.alerts.parsing.mapping import AlertField, FieldMapping
 from domain.alerts.recognition.messages import Messages
@@ -144,3 +145,25 @@ def test_only_words_that_differ_between_the_messages_are_ignored() -> None:
     rules = guess_mapping(Messages(firing=firing, recovery=recovery)).mapping.rules
     assert {"down", "up"} <= {*rules.ignored_words}
     assert not {"new", "critical"} & {*rules.ignored_words}
+
+
+def test_the_chosen_host_is_compared_together_with_the_text() -> None:
+    stored = json.loads((PAYLOADS / "unknown" / "plain_text_state.json").read_text("utf-8"))
+    messages = Messages(**{each: stored[each] for each in ("firing", "repeat", "recovery")})
+    proposal, _ = apply_answers(messages, {"hosts": '["source"]'})
+    firing, other = (_read(stored[each], proposal.mapping) for each in ("firing", "other"))
+    assert firing.hosts == ("edge-monitor",)
+    assert firing.fingerprint_source.startswith("the text and source fields")
+    assert other.fingerprint != firing.fingerprint
+    assert _read(stored["recovery"], proposal.mapping).fingerprint == firing.fingerprint
+
+
+def test_changed_ignored_words_answer_the_question_about_the_text() -> None:
+    messages = Messages(firing={"text": "[DOWN] shop.example is unreachable"})
+    mapping = guess_mapping(messages).mapping
+    names = {each.name for each in apply_answers(messages, {}, mapping)[1]}
+    assert AlertField.FINGERPRINT in names
+    changed = mapping.with_rules(ignored_words=("down", "up"))
+    assert {each.name for each in apply_answers(messages, {}, changed)[1]} == names - {
+        AlertField.FINGERPRINT
+    }
