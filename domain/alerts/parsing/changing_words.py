@@ -1,7 +1,7 @@
 """Removes the words of a text that change between the messages about one problem.
 
-Open alerts are found by what remains of their text, so a change to these patterns separates open
-alerts from their recoveries.
+The remaining words identify open alerts, so a change to these patterns separates open alerts from
+their recoveries.
 """
 
 import re
