@@ -17,13 +17,13 @@ _FILLERS = frozenset(
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
-_NUMBER = r"[-+]?\d+(?:[.,]\d+)*"
+_NUMBER = r"[-+]?\d+(?:,\d{3})*(?:[.,]\d+)?"
 _UNIT = (
-    r"(?:%|percent|°[CF]|(?-i:[smhd]|[µmn]s)|sec(?:ond)?s?|min(?:ute)?s?|hrs?|hours?|days?|weeks?"
+    r"(?:%|percent|°[CF]|(?-i:[µmn]s)|sec(?:ond)?s?|min(?:ute)?s?|hrs?|hours?|days?|weeks?"
     r"|milliseconds?|[KMGT]i?B|bytes?|[KMG]bps|[KMG]bit/s|[kM]?Hz|rpm|req/s)"
 )
 _OCCURRENCE = (
-    r"(?:attempt|retry|try|occurrence|event|incident|problem|alert|ticket|case|run|build)"
+    r"(?:attempt|retry|occurrence|event|incident|problem|alert|ticket|run|build)"
     r"(?: id| number)?"
 )
 #: Patterns of values that change. A number without a unit is often a part of a name, as in
@@ -32,14 +32,14 @@ _PATTERNS = (
     rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:\d\d? {_MONTH}|{_MONTH} \d\d?),? \d{{4}}",
     rf"\d{{4}}([-/.])\d\d\1\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?{_ZONE}",
     rf"\d\d?:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?{_ZONE}",
-    r"(?:at|since|from|until|to) \d\d?:\d\d|\d\d?:\d\d ?(?:AM|PM|UTC|GMT)",
+    r"(?:at|since|from|until) \d\d?:\d\d|\d\d?:\d\d ?(?:AM|PM|UTC|GMT)",
     r"(?:\d+(?:ms|(?-i:[smhd]))){2,}",
+    rf"(?:(?<=\()|(?:for|after|in|within|took|last|over|every) ){_NUMBER} ?(?-i:[smhd])",
     rf"{_NUMBER} ?{_UNIT}(?:/s)?",
     rf"(?:load|value|usage|count|average|avg)(?: (?:is|was|of|at))? ?[:=]? ?{_NUMBER}",
-    r"(?:[=<>≥≤]|is|at|to|than|above|below|over|under|by|reached) ?-?\d+[.,]\d+",
+    r"(?:[=<>≥≤]|at|than|above|below|over|under|reached) ?-?\d+[.,]\d+",
     r"(?:with|after|has|had|for|found) \d+ (?:times?|attempts?|retries|errors?|failures?)",
     rf"{_OCCURRENCE}:? ?#?(?:\d+(?:/\d+| of \d+)?|[0-9a-f]{{8}}(?:-[0-9a-f]{{4,12}}){{4}})",
-    r"(?<=\()\d+/\d+(?=\))",
 )
 #: Pattern of a value that is not a part of a name such as `db-02`, `10.0.0.1` or `/dev/sda1`.
 _VALUES = re.compile(

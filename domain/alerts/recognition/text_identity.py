@@ -41,7 +41,9 @@ def prefer_text(
     texts = sorted(filter(_is_sentence, messages.leaves), key=lambda leaf: leaf.path != title)
     ignored = _list_ignored_words(messages, texts)
     remaining = {leaf.path: _find_remaining_words(leaf, messages, ignored) for leaf in texts}
-    known = {path: words for path, words in remaining.items() if words}
+    # A single word is not more specific than another identity.
+    least = 1 if found is None else 2
+    known = {path: words for path, words in remaining.items() if len(words) >= least}
     if not known:
         return found
     first = next(iter(known))
@@ -105,10 +107,11 @@ def _find_remaining_words(
 ) -> frozenset[str]:
     """Return the words that remain of a text, or no words if they differ between messages.
 
-    A single word such as `Backup` does not name an object, so it is not returned.
+    A single word at the beginning, as in `Backup failed`, does not name an object.
     """
     given = [find_value(each, leaf.path) for each in (messages.firing, *messages.other_messages)]
     texts = {remove_changing_words(str(each), ignored) for each in given}
     words = frozenset(texts.pop().split()) if len(texts) == 1 else frozenset()
-    is_one_word = len(words) == 1 and all(map(str.isalpha, words))
-    return frozenset() if is_one_word else words
+    first = leaf.text.split()[0]
+    is_action = words == {first} and first.isalpha() and first[0].isupper()
+    return frozenset() if is_action else words

@@ -29,7 +29,7 @@ _IGNORED = frozenset({"failed", "succeeded", "down", "up", "unreachable", "reach
         ("db-1 failed after 3 s", "db-1 succeeded after 1h5m3s", "db-1"),
         ("load 12.1 on web-1", "load: 0.4 on web-1", "web-1"),
         ("Disk at 97.3 of web-1 down", "Disk at 12,5 of web-1 up", "Disk web-1"),
-        ("web-1 (1/3) down since 10:30", "web-1 (3/3) up at 11:05", "web-1"),
+        ("web-1 (attempt 1/3) down since 10:30", "web-1 (attempt 3/3) up at 11:05", "web-1"),
         (
             "2026-11-30 10:00:00 UTC web-1 down",
             "Sun, 30 Nov 2026 10:05:00 +0000 web-1 up",
@@ -57,13 +57,23 @@ def test_the_same_words_remain_of_the_problem_and_the_recovery(
             "2.5G WAN1",
             "*.example.com",
             "slot 1/2",
+            "interface 0/1",
         ),
-        *("shop.example:8080", "3fa85f64-5717-4562-b3fc-2c963f66afa6", "rack 10:22", "t3.2xlarge"),
+        *(
+            "shop.example:8080",
+            "3fa85f64-5717-4562-b3fc-2c963f66afa6",
+            "rack 10:22",
+            "rack 5d",
+            "load 10.0.0.1",
+            "t3.2xlarge",
+        ),
         *("up-1", "down.example", "db_1", "#3", "orders@prod", "backup-2026-11-30"),
     ],
 )
 def test_digits_and_signs_in_a_name_remain(name: str) -> None:
-    assert remove_changing_words(f"[DOWN] {name} is unreachable (3 min)", _IGNORED) == name
+    assert remove_changing_words(f"[DOWN] {name} is unreachable (3 min)", _IGNORED) == name.strip(
+        "()"
+    )
 
 
 def test_a_name_and_a_text_without_other_words_are_unchanged() -> None:
@@ -104,3 +114,8 @@ def test_ignored_words_are_stored_in_lower_case_and_validated() -> None:
     for words in ("down", [""], ["two words"], ["a,b"], ["x" * 61], [5], many):
         with pytest.raises(InvalidError):
             parse_mapping({"rules": {"ignored_words": words}})
+
+
+def test_two_positions_in_parentheses_are_two_objects() -> None:
+    first, second = (f"Port ({each}) down" for each in ("0/1", "0/2"))
+    assert remove_changing_words(first, _IGNORED) != remove_changing_words(second, _IGNORED)
