@@ -41,9 +41,9 @@ def prefer_text(
     texts = sorted(filter(_is_sentence, messages.leaves), key=lambda leaf: leaf.path != title)
     ignored = _list_ignored_words(messages, texts)
     remaining = {leaf.path: _find_remaining_words(leaf, messages, ignored) for leaf in texts}
-    # A single word is not more specific than another identity.
-    least = 1 if found is None else 2
-    known = {path: words for path, words in remaining.items() if len(words) >= least}
+    # A single word is not more specific than the whole text.
+    is_text = found is not None and any(leaf.path in found.paths for leaf in texts)
+    known = {path: words for path, words in remaining.items() if len(words) > is_text}
     if not known:
         return found
     first = next(iter(known))

@@ -167,3 +167,15 @@ def test_changed_ignored_words_answer_the_question_about_the_text() -> None:
     assert {each.name for each in apply_answers(messages, {}, changed)[1]} == names - {
         AlertField.FINGERPRINT
     }
+
+
+def test_a_single_word_is_a_name_unless_it_begins_the_text() -> None:
+    for text, place in (("[DOWN] orders is unreachable", {}), ("[DOWN] wiki", {"site": "Berlin"})):
+        firing = {"text": text, **place}
+        other = {**firing, "text": "[DOWN] billing is unreachable"}
+        recovery = {**firing, "text": text.replace("DOWN", "UP").replace("un", "")}
+        mapping = guess_mapping(Messages(firing=firing)).mapping
+        assert _read(recovery, mapping).fingerprint == _read(firing, mapping).fingerprint
+        assert _read(other, mapping).fingerprint != _read(firing, mapping).fingerprint
+    for firing in ({"text": "Backup failed"}, {"title": "New violations"}):
+        assert guess_mapping(Messages(firing=firing)).mapping.rules.ignored_words == ()
