@@ -7,6 +7,8 @@ their recoveries.
 import re
 from collections.abc import Collection
 
+#: Maximum length of a text whose words are removed, in characters.
+_MAX_LENGTH = 4_000
 #: Words that occur in only some sentences about the same problem and never name an object.
 _FILLERS = frozenset(
     (
@@ -53,9 +55,9 @@ def remove_changing_words(text: str, ignored: Collection[str]) -> str:
     """Return a text without values that change, filler words, punctuation and ignored words.
 
     Ignored words are in lower case. A text without spaces is a name and is returned unchanged, like
-    a text that consists only of changing words.
+    a very long text and a text that consists only of changing words.
     """
-    if not any(map(str.isspace, text.strip())):
+    if len(text) > _MAX_LENGTH or not any(map(str.isspace, text.strip())):
         return text
     words = (_EDGES.sub("", word) for word in _VALUES.sub(" ", text).split())
     kept = (
