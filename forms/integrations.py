@@ -218,6 +218,7 @@ class MappingForm(MessagesForm):
     join_title = _RepeatedTextField(choices=[])
     join_fingerprint = _RepeatedTextField(choices=[])
     separator = StringField("Separator")
+    ignored_words = StringField("Ignored words")
     resolved_path = _RepeatedTextField(choices=[])
     resolved_operator = _RepeatedTextField(choices=[])
     resolved_words = _RepeatedTextField(choices=[])
@@ -236,6 +237,7 @@ class MappingForm(MessagesForm):
                     AlertField.FINGERPRINT: self.join_fingerprint.data or (),
                 },
                 separator=(self.separator.data or "") if self.separator.raw_data else ": ",
+                ignored_words=self.ignored_words.data or "",
                 resolved_when=self._list_condition_choices("resolved"),
                 dropped_when=self._list_condition_choices("dropped"),
             ),

@@ -94,6 +94,8 @@ def _identify_alert(
     if not is_blank(given):
         if fingerprint.is_usable_fingerprint(given):
             made_of = f"the {name} field{'s' * (AlertField.FINGERPRINT in mapping.rules.joins)}"
+            if mapping.rules.ignored_words:
+                made_of += ", without the words that change"
             return fingerprint.compute_sender_fingerprint(given), made_of, None
         warning = (
             f"{name} is not a string, number or array: {format_excerpt(given)}, so it is ignored."

@@ -14,7 +14,8 @@ from domain.alerts.parsing.incoming_alert import Severity
 from domain.alerts.parsing.mapping import AlertField, FieldMapping
 from domain.alerts.parsing.mapping_rules import MAX_JOINED_VALUES, ValueJoin, normalize_word
 from domain.alerts.parsing.payload_paths import PayloadPath, find_value, format_path, serialize_path
-from domain.alerts.parsing.text_conversion import format_excerpt
+from domain.alerts.parsing.severity import MISSING_SEVERITY
+from domain.alerts.parsing.text_conversion import format_excerpt, is_blank
 from domain.alerts.recognition.fields import NO_NAMES, Confidence
 from domain.alerts.recognition.identity import propose_identity
 from domain.alerts.recognition.known_tools import Proposal, propose_mapping
@@ -241,12 +242,14 @@ class _AnswerBuilder:
         if name == AlertField.SEVERITY:
             return mapping.rules.severity_words.get(self._severity_word)
         fields = (name, AlertField.SERVICE) if name == AlertField.HOSTS else (name,)
-        return [mapping.sources.get(AlertField(each)) for each in fields]
+        sources = [mapping.sources.get(AlertField(each)) for each in fields]
+        return sources, mapping.rules.ignored_words if name == AlertField.FINGERPRINT else ()
 
     @property
     def _severity_word(self) -> str:
         path, *_ = self.proposed.paths.get(AlertField.SEVERITY, ((AlertField.SEVERITY.value,),))
-        return normalize_word(find_value(self.messages.firing, path))
+        value = find_value(self.messages.firing, path)
+        return MISSING_SEVERITY if is_blank(value) else normalize_word(value)
 
     def list_answers(self, question: Question) -> _Answers:
         """Return the possible answers to a question, with the resulting mappings.
@@ -258,7 +261,7 @@ class _AnswerBuilder:
             confirmed = self._confirm(name)
             for each in list(Severity)[:-1]:
                 words = {**rules.severity_words, self._severity_word: each}
-                is_same = words == rules.severity_words
+                is_same = rules.severity_words.get(self._severity_word, Severity.CRITICAL) is each
                 label = f"{each.value.capitalize()}{' (proposed)' if is_same else ''}"
                 answers[each.value] = (label, confirmed.with_rules(severity_words=words))
             return answers
@@ -343,13 +346,12 @@ class _AnswerBuilder:
         mapping = FieldMapping(sources, replace(self.mapping.rules, joins=joins))
         if field is not AlertField.HOSTS or self.is_changed(AlertField.FINGERPRINT.value):
             return mapping
+        options, name = replace(self, mapping=mapping), AlertField.FINGERPRINT
+        if mapping.rules.ignored_words:
+            known = dict.fromkeys((*_list_field_paths(mapping, name), first))
+            return options.build_mapping_for_paths(name, tuple(known)[: MAX_JOINED_VALUES + 1])
         identity = propose_identity(self.messages, first, self._environment)
-        options = replace(self, mapping=mapping)
-        return (
-            options.build_mapping_for_paths(AlertField.FINGERPRINT, identity.paths)
-            if identity
-            else mapping
-        )
+        return options.build_mapping_for_paths(name, identity.paths) if identity else mapping
 
     def _list_sources(self, field: AlertField, first: PayloadPath) -> tuple[PayloadPath, ...]:
         """Return a path, and the path of the same value in the recovery if it differs."""

@@ -93,7 +93,9 @@ class MappingRulesBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="Severity for each word that the sender uses."
+        default={},
+        description="Severity for each word that the sender uses. The word `(none)` is for reports "
+        "without a severity.",
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."
@@ -113,6 +115,11 @@ class MappingRulesBody(BaseModel):
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
+    )
+    ignored_words: tuple[Text, ...] = Field(
+        default=(),
+        description="Words that texts in the fingerprint are compared without, such as `down` and "
+        "`up`. If there are any, times, durations and counters in the texts are ignored too.",
     )
 
     @property
@@ -172,7 +179,8 @@ class AlertMappingBody(_SavedMessages):
         default=None,
         description='Rules for values, such as `{"resolved_when": [{"path": ["state"], '
         '"operator": "is", "words": ["ok"]}]}`. The keys are `severity_words`, `resolved_when`, '
-        "`dropped_when` and `joins`. If omitted, all rules except the severity words are removed.",
+        "`dropped_when`, `joins` and `ignored_words`. If omitted, all rules except the severity "
+        "words are removed.",
     )
 
     revision: Text | None = Field(

@@ -27,6 +27,7 @@ from domain.alerts.parsing.mapping_rules import (
     PayloadCondition,
     ValueJoin,
     is_rule_word,
+    validate_ignored_words,
     validate_payload_condition,
     validate_value_join,
 )
@@ -138,6 +139,8 @@ class RuleChoices:
     joins: Mapping[AlertField, Sequence[str]] = dataclasses.field(default_factory=dict)
     #: Separator between the parts of a title.
     separator: str = ": "
+    #: Words that the fingerprint ignores, separated by commas.
+    ignored_words: str = ""
     resolved_when: Sequence[ConditionChoice] = ()
     dropped_when: Sequence[ConditionChoice] = ()
 
@@ -151,6 +154,7 @@ def build_rule_choices(rules: MappingRules) -> RuleChoices:
     return RuleChoices(
         joins={name: _build_join_choices(rules.joins.get(name)) for name in JOINABLE_FIELDS},
         separator=title.separator if title else NO_CHOICES.separator,
+        ignored_words=", ".join(rules.ignored_words),
         resolved_when=_build_condition_choices(rules.resolved_when),
         dropped_when=_build_condition_choices(rules.dropped_when),
     )
@@ -191,6 +195,7 @@ def parse_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> Mappi
         resolved_when=tuple(_parse_conditions(chosen.resolved_when, offered)),
         dropped_when=tuple(_parse_conditions(chosen.dropped_when, offered)),
         joins=joins,
+        ignored_words=validate_ignored_words(_split_words(chosen.ignored_words), field="mapping"),
     )
 
 
@@ -207,13 +212,17 @@ def _parse_conditions(
         message = f"A mapping can have at most {MAX_RULES_PER_KIND} rules of each kind."
         raise InvalidError(message, field="mapping")
     for row in rows:
-        words = [word for part in row.words.split(",") if (word := part.strip())]
+        words = _split_words(row.words)
         if not row.path and words:
             message = f'Choose the field to compare with "{row.words.strip()}".'
             raise InvalidError(message, field="mapping")
         if row.path:
             path = _parse_offered_path(row.path, offered)
             yield validate_payload_condition(path, row.operator, words, field="mapping")
+
+
+def _split_words(text: str) -> list[str]:
+    return [word for part in text.split(",") if (word := part.strip())]
 
 
 #: Maximum size of a sample in bytes. A sample contains one alert; receivers accept much larger

@@ -408,7 +408,8 @@ def _propose_mappings(
     joins = {each: base.rules.joins[each] for each in base.rules.joins if each != name}
     paths |= {each: guessed.paths[each] for each in guessed.paths if each == name}
     joins |= {each: rules.joins[each] for each in rules.joins if each == name}
-    yield _add_host_to_fingerprint(FieldMapping(paths, replace(base.rules, joins=joins)), related)
+    changed = replace(base.rules, joins=joins, ignored_words=rules.ignored_words)
+    yield _add_host_to_fingerprint(FieldMapping(paths, changed), related)
 
 
 def _add_host_to_fingerprint(mapping: FieldMapping, related: Messages) -> FieldMapping:

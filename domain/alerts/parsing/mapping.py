@@ -4,12 +4,13 @@ A mapping contains the paths for each field, and rules (`mapping_rules`).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeGuard
 
+from domain.alerts.parsing.changing_words import remove_changing_words
 from domain.alerts.parsing.json_body import LongNumber
 from domain.alerts.parsing.mapping_rules import (
     LABEL_FIELDS,
@@ -85,6 +86,8 @@ class FieldMapping:
     volatile_sources: str = field(init=False, repr=False, compare=False)
     #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
+    #: True if a payload is copied because the mapping replaces some of its fields.
+    replaces_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
     #: Arrays of alerts, outermost first. Their first item contains the fingerprint, or the title if
@@ -102,6 +105,8 @@ class FieldMapping:
         none: dict[str, Any] = dict.fromkeys(LABEL_FIELDS, ())
         other_rules = replace(self.rules, severity_words={}, confirmed=(), **none)
         object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
+        is_replaced = bool(self.paths or self.rules.joins or self.rules.ignored_words)
+        object.__setattr__(self, "replaces_fields", is_replaced)
         stored = {name.value: [list(path) for path in self.paths[name]] for name in self.paths}
         rules = {_RULES_KEY: serialize_mapping_rules(self.rules)} if self.rules != NO_RULES else {}
         object.__setattr__(self, "stored", {**stored, **rules})
@@ -163,7 +168,7 @@ class FieldMapping:
         A mapped field is only read from its paths, since a key such as `end_time` may have another
         meaning for the sender. Other fields have the value of the key with the same name.
         """
-        if not self.paths and not self.rules.joins:
+        if not self.replaces_fields:
             return payload
         read = {
             alert_field: self._find_field_value(payload, alert_field) for alert_field in self.paths
@@ -173,6 +178,9 @@ class FieldMapping:
             found[name] = _join_values(
                 found.get(name), payload, join, as_array=name == _SEPARATELY_JOINED_FIELD
             )
+        if ignored := self.rules.ignored_words:
+            identity = found.get(AlertField.FINGERPRINT)
+            found[AlertField.FINGERPRINT] = _ignore_changing_words(identity, frozenset(ignored))
         return found
 
     def _find_field_value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
@@ -205,6 +213,13 @@ def _join_values(
         return parts
     texts = (split_title(convert_to_text(part).strip())[0] for part in parts if not is_blank(part))
     return join.separator.join(dict.fromkeys(texts))
+
+
+def _ignore_changing_words(value: object, ignored: Collection[str]) -> object:
+    """Return a text, or an array of texts, without the words that change."""
+    if isinstance(value, list):
+        return [_ignore_changing_words(each, ignored) for each in value]
+    return remove_changing_words(value, ignored) if isinstance(value, str) else value
 
 
 def _split_payload(payload: object, arrays: Mapping[PayloadPath, bool]) -> Iterator[object]:

@@ -32,6 +32,8 @@ MAX_LABEL_NAME_LENGTH = 100
 MAX_RULES_PER_KIND = 8
 _MAX_WORDS_PER_RULE = 20
 MAX_JOINED_VALUES = 6
+#: Maximum number of words that a fingerprint ignores.
+MAX_IGNORED_WORDS = 60
 #: Maximum length of a separator, in characters.
 MAX_SEPARATOR_LENGTH = 10
 
@@ -127,6 +129,9 @@ class MappingRules:
     dropped_when: tuple[PayloadCondition, ...] = ()
     #: Values appended to each field, by field name.
     joins: Mapping[str, ValueJoin] = field(default_factory=dict)
+    #: Words that texts in the fingerprint are compared without, in lower case. If there are any,
+    #: other values that change are ignored too (`changing_words`).
+    ignored_words: tuple[str, ...] = ()
     #: Labels for the environment and the service. The first label that is present in an alert is
     #: used.
     environment_labels: tuple[str, ...] = ()
@@ -248,6 +253,26 @@ def validate_value_join(
     return ValueJoin(paths, str(separator))
 
 
+def validate_ignored_words(words: object, *, field: str) -> tuple[str, ...]:
+    """Validate and normalize the words that a fingerprint ignores.
+
+    Raise InvalidError if a word is not valid.
+    """
+    given = list(words) if isinstance(words, list | tuple) else [None]
+    found = tuple(dict.fromkeys(map(normalize_word, given)))
+    is_each = all(word and is_rule_word(word) and " " not in word for word in found)
+    if not is_each or not all(isinstance(each, str) for each in given):
+        message = (
+            f"An ignored word must have 1 to {MAX_RULE_WORD_LENGTH} printable characters, and no "
+            "space or comma."
+        )
+        raise InvalidError(message, field=field)
+    if len(found) > MAX_IGNORED_WORDS:
+        message = f"A fingerprint can ignore at most {MAX_IGNORED_WORDS} words."
+        raise InvalidError(message, field=field)
+    return found
+
+
 def parse_mapping_rules(stored: object) -> MappingRules:
     """Parse stored rules.
 
@@ -266,6 +291,9 @@ def parse_mapping_rules(stored: object) -> MappingRules:
         confirmed=_parse_names(stored.get("confirmed", []), "confirmed"),
         dropped_when=_parse_conditions(stored.get("dropped_when", []), "dropped_when"),
         joins={name: _parse_join(given) for name, given in joins.items()},
+        ignored_words=validate_ignored_words(
+            stored.get("ignored_words", []), field="ignored_words"
+        ),
         **{name: validate_label_names(stored.get(name, []), field=name) for name in LABEL_FIELDS},
     )
 
@@ -279,6 +307,7 @@ _RULE_KEYS = {
     "confirmed",
     "dropped_when",
     "joins",
+    "ignored_words",
     *LABEL_FIELDS,
 }
 
@@ -319,6 +348,7 @@ def serialize_mapping_rules(rules: MappingRules) -> dict[str, object]:
             name: {"paths": [list(path) for path in join.paths], "separator": join.separator}
             for name, join in rules.joins.items()
         },
+        "ignored_words": list(rules.ignored_words),
         **{name: list(getattr(rules, name)) for name in LABEL_FIELDS},
     }
     return {name: value for name, value in written.items() if value}

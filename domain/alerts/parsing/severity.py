@@ -16,6 +16,8 @@ from domain.alerts.parsing.text_conversion import format_excerpt, is_blank
 
 #: Severities, by the words that senders use.
 SeverityWords = Mapping[str, Severity]
+#: Severity word of an integration that stands for a missing severity.
+MISSING_SEVERITY = "(none)"
 NO_SEVERITY_WORDS: SeverityWords = MappingProxyType({})
 
 GENERIC_SEVERITY_WORDS: SeverityWords = {severity.value: severity for severity in Severity}
@@ -78,9 +80,11 @@ def parse_severity(
     """Return the severity for a sender's word.
 
     `own` contains the integration's own words. Case and surrounding spaces are ignored. A missing
-    or unknown word results in critical.
+    or unknown word results in critical, unless `own` contains MISSING_SEVERITY.
     """
     if is_blank(value):
+        if given := own.get(MISSING_SEVERITY):
+            return ParsedSeverity(given, f"No severity: this integration uses {given}")
         return ParsedSeverity(Severity.CRITICAL, "No severity: treated as critical")
     word = normalize_word(value)
     if word in own:

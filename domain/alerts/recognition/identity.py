@@ -82,6 +82,8 @@ class Identity:
     is_partial: bool = False
     #: Path of the first value in the recovery, if it differs.
     moved: PayloadPath | None = None
+    #: Words that the texts among the values are compared without.
+    ignored_words: tuple[str, ...] = ()
 
     @property
     def phrase(self) -> str:

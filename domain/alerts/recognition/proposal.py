@@ -51,8 +51,10 @@ from domain.alerts.recognition.state_words import (
     ALL_CLEAR_WORDS,
     FAILURE_WORDS,
     UNFINISHED_WORDS,
+    find_state,
     find_state_in_sentence,
 )
+from domain.alerts.recognition.text_identity import prefer_text
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,11 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     found = _find_fields(messages)
     host = found.get(AlertField.HOSTS)
     snapshot = find_snapshot(messages.firing)
-    identity = _preserve_low_confidence(
-        _propose_identity(messages, found, snapshot), messages, found
+    title = found.get(AlertField.TITLE)
+    identity = prefer_text(
+        _preserve_low_confidence(_propose_identity(messages, found, snapshot), messages, found),
+        messages,
+        title.leaf.path if title else None,
     )
     resolution = _propose_resolution(messages, found, identity, snapshot)
     paths = _list_paths(messages, found, identity)
@@ -104,7 +109,6 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     joins = {}
     if identity is not None and identity.paths[1:]:
         joins[AlertField.FINGERPRINT.value] = ValueJoin(identity.paths[1:])
-    title = found.get(AlertField.TITLE)
     is_word = title is not None and " " not in title.leaf.text
     where = host or (found.get(AlertField.SERVICE) if is_word else None)
     added = where.leaf if where is not None and _needs_host(title, where) else None
@@ -119,6 +123,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         is_guess=is_unsure and messages.recovery is None,
         dropped_when=_propose_drop_rules(messages, resolution),
         joins=joins,
+        ignored_words=identity.ignored_words if identity else (),
     )
     mapping = FieldMapping(paths, rules)
     shown = mapping.read_fields(messages.firing).get(AlertField.TITLE.value)
@@ -220,6 +225,9 @@ def _needs_host(title: FieldMatch | None, host: FieldMatch) -> bool:
 
 #: Kinds of objects that are services although their name is the title of the alert.
 _TITLED_SERVICES = SERVICE_THINGS | parse_word_set("app plan pipeline workflow")
+#: Words in keys for the parts of a host that are checked, and words for their names.
+_CHECKED_WORDS = parse_word_set("service check component module subsystem")
+_NAMING_WORDS = parse_word_set("name label description desc")
 #: Fields whose values do not name affected objects.
 _LINK_FIELDS = (AlertField.RUNBOOK, AlertField.SOURCE_URL)
 
@@ -241,7 +249,41 @@ def _find_fields(messages: Messages) -> dict[AlertField, FieldMatch]:
             best = find_field_match(field, messages.leaves, taken)
         if best is not None:
             found[field] = best
-    return found if AlertField.HOSTS in found else {**found, **dict(_find_objects(messages, found))}
+    if AlertField.HOSTS not in found:
+        found.update(_find_objects(messages, found))
+    is_complete = AlertField.HOSTS not in found or AlertField.SERVICE in found
+    return found if is_complete else {**found, **dict(_find_service(messages, found))}
+
+
+def _find_service(
+    messages: Messages, found: Mapping[AlertField, FieldMatch]
+) -> Iterator[tuple[AlertField, FieldMatch]]:
+    """Yield the service, check or component on the affected host. Its name can be the title."""
+    title = found.get(AlertField.TITLE)
+    taken = {each.leaf.path: field for field, each in found.items()}
+    for leaf in [*([title.leaf] if title else ()), *messages.leaves]:
+        is_free = taken.get(leaf.path, AlertField.TITLE) is AlertField.TITLE
+        if is_free and _names_service(leaf, found[AlertField.HOSTS].leaf):
+            reason = f"{format_path(leaf.path)} names what is checked on the host"
+            match = FieldMatch(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+            yield AlertField.SERVICE, match
+            return
+
+
+def _names_service(leaf: Leaf, host: Leaf) -> bool:
+    """Return whether a value is the name of a service, a check or a component, and not of a host.
+
+    Links, generated names, states and sentences are not names.
+    """
+    is_key = not _CHECKED_WORDS.isdisjoint(leaf.own_words[-1:]) or not (
+        _NAMING_WORDS.isdisjoint(leaf.own_words[-1:])
+        or _CHECKED_WORDS.isdisjoint(leaf.words[-2:-1])
+    )
+    is_other = leaf.is_link or leaf.is_random or leaf.is_time or leaf.describes_actor_or_past
+    is_other |= leaf.belongs_to_run_part or leaf.is_generic or leaf.is_resource_path
+    is_name = leaf.is_word and len(leaf.text.split()) <= _MAX_NAME_WORDS
+    is_same = leaf.text.casefold() in normalize_word(host.value)
+    return is_key and is_name and not (is_other or is_same or find_state(leaf.value))
 
 
 def _find_objects(

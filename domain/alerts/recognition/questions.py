@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from domain.alerts.parsing.changing_words import remove_changing_words
 from domain.alerts.parsing.incoming_alert import Severity
 from domain.alerts.parsing.mapping import AlertField
 from domain.alerts.parsing.mapping_rules import (
@@ -42,6 +43,11 @@ from domain.alerts.recognition.state_words import (
 )
 from domain.core.word_joining import join_words
 
+#: Question about messages without a severity.
+MISSING_SEVERITY_QUESTION = (
+    "Every alert of this tool is critical, because no field of the message is a severity. Choose "
+    "another severity if its problems are less severe."
+)
 #: Name of the questions about the rule that resolves alerts.
 RULE_QUESTION = "resolved_when"
 #: Names of the questions that have an answer.
@@ -83,6 +89,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 #: Maximum number of words in the key of an identifier that may belong to the alert, as in `moid`.
 _MAX_PLAIN_ID_WORDS = 2
+#: Maximum number of messages about an alert in addition to the first.
+_MAX_OTHER_MESSAGES = 2
 #: Maximum number of words in the name of a host or an object.
 _MAX_NAME_WORDS = 3
 
@@ -147,7 +155,9 @@ def _build_field_questions(
     elif title.confidence is Confidence.UNSURE:
         text = f"Is {_shorten_title(convert_to_text(shown))} a good title?"
         yield ask(AlertField.TITLE, text, is_confirmation=True)
-    if severity is not None and (asked := _build_severity_question(messages, severity)):
+    if severity is None:
+        yield Question(name=AlertField.SEVERITY, text=MISSING_SEVERITY_QUESTION)
+    elif asked := _build_severity_question(messages, severity):
         yield Question(name=AlertField.SEVERITY, text=asked)
     host = found.get(AlertField.HOSTS)
     is_named = title is not None and title.leaf.object_word in _CHECKED_THINGS
@@ -328,12 +338,49 @@ def _ask_about_values(identity: Identity) -> str:
     return f"{start} {identity.phrase}"
 
 
+def _describe_text_identity(messages: Messages, identity: Identity) -> str:
+    """Return the question about an identity whose texts are compared without changing words."""
+    values = (convert_to_text(find_value(messages.firing, path)) for path in identity.paths)
+    words = " ".join(remove_changing_words(each, identity.ignored_words) for each in values)
+    text = (
+        f"No field identifies the alert. Messages are compared by {identity.phrase}, without words "
+        f"that change: “{words}”. Do messages with these words always report the same problem, and "
+        "never two problems?"
+    )
+    is_proven = len(messages.other_messages) == _MAX_OTHER_MESSAGES
+    return text if is_proven else f"{text} Paste a repeat and the recovery to check it."
+
+
+def _ask_to_confirm(messages: Messages, identity: Identity) -> str:
+    """Return the question about values that may not identify the alert."""
+    text = (
+        f"Do messages with the same {identity.phrase} always report the same problem, and "
+        "never two problems?"
+        if messages.other_messages
+        else f"{_ask_about_values(identity)} the same in all messages about a problem, and "
+        "different for other problems?"
+    )
+    kinds = (leaf for leaf in messages.without_recovery.stable_leaves if _is_problem_kind(leaf))
+    changed = [leaf for leaf in kinds if leaf not in messages.stable_leaves]
+    if changed:
+        path = format_path(changed[0].path)
+        text += f" {path} is not compared, because it is different in the recovery."
+    if not messages.other_messages:
+        text += " Paste another message about the same problem, or its recovery, to check it."
+    elif messages.repeat is None:
+        text += " If the tool repeats messages while a problem lasts, paste a repeat to check it."
+    return text
+
+
 def _build_identity_questions(
     messages: Messages, identity: Identity | None, found: Mapping[AlertField, FieldMatch]
 ) -> Iterator[Question]:
-    field, is_confirmation = AlertField.FINGERPRINT, False
+    field = AlertField.FINGERPRINT
+    is_confirmation = identity is not None and bool(identity.ignored_words)
     paste = "" if messages.repeat else " Paste another message about the same problem."
-    if identity is None:
+    if identity is not None and is_confirmation:
+        text = _describe_text_identity(messages, identity)
+    elif identity is None:
         text = (
             "No value identifies the alert in all of its messages, so each message may open a new "
             f"alert.{paste}"
@@ -351,24 +398,7 @@ def _build_identity_questions(
         )
     elif identity.confidence is Confidence.UNSURE:
         is_confirmation = True
-        text = (
-            f"Do messages with the same {identity.phrase} always report the same problem, and "
-            "never two problems?"
-            if messages.other_messages
-            else f"{_ask_about_values(identity)} the same in all messages about a problem, and "
-            "different for other problems?"
-        )
-        kinds = (leaf for leaf in messages.without_recovery.stable_leaves if _is_problem_kind(leaf))
-        changed = [leaf for leaf in kinds if leaf not in messages.stable_leaves]
-        if changed:
-            path = format_path(changed[0].path)
-            text += f" {path} is not compared, because it is different in the recovery."
-        if not messages.other_messages:
-            text += " Paste another message about the same problem, or its recovery, to check it."
-        elif messages.repeat is None:
-            text += (
-                " If the tool repeats messages while a problem lasts, paste a repeat to check it."
-            )
+        text = _ask_to_confirm(messages, identity)
     else:
         return
     yield _build_value_question(messages, found, field, text, is_confirmation=is_confirmation)

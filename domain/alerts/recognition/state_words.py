@@ -5,7 +5,7 @@ group: `open` becomes `closed`, and `down` becomes `up`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -156,6 +156,13 @@ def find_opposite_word(text: str, others: Sequence[str]) -> str | None:
         if is_opposite and (found := words & over) and not words & wrong:
             return min(found)
     return None
+
+
+def list_opposite_words(problems: Collection[str]) -> Iterator[str]:
+    """Yield the words of all groups with one of the problem words."""
+    for problem, recovery in _GROUPS:
+        if not set(problems).isdisjoint(problem.split()):
+            yield from (*problem.split(), *recovery.split())
 
 
 def find_leading_state(value: object) -> tuple[NamedState, str] | None:

@@ -221,6 +221,19 @@ def test_the_preview_shows_the_alert_that_the_sample_would_become(gatebell: Live
     assert editor.saved() == (None, None)
 
 
+def test_words_that_the_fingerprint_ignores_are_chosen(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    editor.save()
+    editor.press("save", ignored_words="Down, up ,")
+    assert editor.saved()[1]["rules"]["ignored_words"] == ["down", "up"]
+    editor.press("save")
+    assert editor.saved()[1]["rules"]["ignored_words"] == ["down", "up"]
+    editor.press("save", ignored_words="")
+    assert "ignored_words" not in editor.saved()[1].get("rules", {})
+    refused = editor.press("save", ignored_words="no longer")
+    assert (refused.status_code, "An ignored word must have" in refused.text) == (422, True)
+
+
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H8", "I8", "I18")

@@ -257,3 +257,16 @@ def test_unmapped_repeats_and_recoveries_are_warned_about_and_fixed(tool: Tool) 
     found = _warnings(payloads)
     fix = next(each.fix for each in found.values() if each.fix is not None)
     assert (fix.after.opened, fix.after.joined, fix.after.resolved) == (2, 4, 2)
+
+
+def test_a_fix_for_texts_compares_them_without_the_words_that_change() -> None:
+    stream = [
+        {"number": number, "site": "Berlin", "text": f"[DOWN] {host} is unreachable"}
+        for number, host in enumerate(("shop.example", "wiki.example") * 3)
+    ]
+    mapping = parse_mapping({"title": [["text"]], "fingerprint": [["number"]]})
+    fix = _warnings(stream, mapping)["repeats_open_alerts"].fix
+    assert fix is not None
+    over = {"site": "Berlin", "text": "[UP] shop.example is reachable again"}
+    assert _read(over, fix).fingerprint == _read(stream[0], fix).fingerprint
+    assert _read(stream[1], fix).fingerprint != _read(stream[0], fix).fingerprint

@@ -22,6 +22,7 @@ from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import guess_mapping
 from domain.alerts.recognition.questions import propose_word_severity
 from domain.core.word_joining import join_words
+from tests.support.alerts.proposals import list_doubts
 
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _ENDPOINT = next(each for each in FORMATS if each.has_mapping)
@@ -53,7 +54,7 @@ def test_a_negated_key_does_not_resolve_the_alert(key: str) -> None:
     firing = _build_warning(**{key: True})
     guessed = guess_mapping(Messages(firing=firing))
     assert _read(firing, guessed.mapping).ended_at is None
-    assert guessed.questions
+    assert list_doubts(guessed)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_the_rule_for_the_recovery_does_not_match_the_problem(firing: Any, recov
     guessed = guess_mapping(messages)
     assert _read(messages.firing, guessed.mapping).ended_at is None
     assert messages.recovery is not None
-    assert _read(messages.recovery, guessed.mapping).ended_at or guessed.questions
+    assert _read(messages.recovery, guessed.mapping).ended_at or list_doubts(guessed)
 
 
 @pytest.mark.parametrize("end", [5, "5", 30.5, 1764410400, "2026-11-29T10:00:00Z"])
@@ -94,7 +95,7 @@ def test_two_hosts_do_not_share_a_statistic_or_a_rule(shared: dict[str, Any]) ->
         other["worker"] = "web-2"
     guessed = guess_mapping(Messages(firing=one))
     fingerprints = {_read(each, guessed.mapping).fingerprint for each in (one, other)}
-    assert len(fingerprints) == 2 or guessed.questions
+    assert len(fingerprints) == 2 or list_doubts(guessed)
 
 
 _TEXTS = st.text(st.sampled_from("xß,:\u202e\ud800\x00 "), max_size=62)

@@ -40,6 +40,7 @@ NOTHING: dict[str, Any] = {
         "confirmed": [],
         "dropped_when": [],
         "joins": {},
+        "ignored_words": [],
     },
     "never_resolves": None,
     "resolves_seldom": None,
@@ -199,6 +200,28 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
 
     told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]
     assert "stay open until a user resolves them" in told
+
+
+def test_a_recovery_in_other_words_resolves_the_alert(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script(gatebell, endpoint)
+    sample = {"text": "[DOWN] shop.example is unreachable (3 min)"}
+    recovery = {"text": "[UP] shop.example is reachable again"}
+    integrations = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    found = integrations.post("/recognize", sample=sample, recovery=recovery).json()
+    assert found["recovery"]["resolves"] is True
+    assert worker.put(**found).json()["rules"]["ignored_words"] == found["rules"]["ignored_words"]
+    (question,) = [each for each in found["questions"] if each["name"] == "fingerprint"]
+    assert "without words that change: “shop.example”" in question["text"]
+    endpoint.post_json(sample)
+    endpoint.post_json({"text": "[DOWN] shop.example is unreachable (8 min)"})
+    endpoint.post_json({"text": "[DOWN] wiki.example is unreachable (1 min)"})
+    endpoint.post_json(recovery)
+    stored = [(each.status, each.events) for each in list_stored_alerts(gatebell, endpoint.project)]
+    assert stored == [("resolved", 2), ("triggered", 1)]
+    answer = worker.put(sample=sample, mapping={}, rules={"ignored_words": ["two words"]})
+    assert answer.status_code == 400
+    assert "An ignored word must have" in answer.text
 
 
 @pytest.mark.long
