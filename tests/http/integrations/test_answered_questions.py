@@ -139,7 +139,7 @@ def test_answers_about_the_host_and_the_fingerprint_are_saved_together(
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     given = {f"answer_{name}": value for name, value in answers.items()}
     page = submit(browser, page, form_with(page, "sample"), do="read", **given)
-    assert "1 open question, 3 answered" in words(page.text)
+    assert "2 open questions, 3 answered" in words(page.text)
     assert submit(browser, page, form_with(page, "sample"), do="save").status_code == 302
     saved = worker.get(f"/{endpoint.id}/mapping")
     assert saved["mapping"] == expected["mapping"]

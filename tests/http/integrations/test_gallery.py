@@ -141,7 +141,7 @@ def test_the_free_tier_shows_how_to_connect_a_tool_without_a_mapping(free: LiveG
     page = browser.get(address(free, project, "new/tools/uptime-kuma"))
     assert "Mappings require the Premium or Ultimate tier" in words(page.text)
     assert "2. Add a notification" not in words(page.text)
-    assert "choose Custom Body" in words(page.text)
+    assert "Choose Custom Body" in words(page.text)
     made = submit(browser, page, form_with(page, "name"))
     (row,) = list_stored_integrations(free, project)
     assert (row.mapping, row.sample) == (None, None)

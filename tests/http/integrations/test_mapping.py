@@ -179,7 +179,7 @@ def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     editor.press("save", map_title=['["summary"]', ""], map_description=none, map_severity=none)
     sample, mapping = editor.saved()
     assert (sample, mapping["title"]) == (json.dumps(other), [["summary"]])
-    assert set(mapping) == {"title", "rules"}
+    assert set(mapping) == {"title", "fingerprint", "rules"}
     # The proposed rule for recoveries is a part of the form.
     (rule,) = mapping["rules"]["resolved_when"]
     assert rule["path"] == ["event", "level"]

@@ -168,7 +168,7 @@ def test_the_compose_file_refers_to_existing_files_and_services(tmp_path: Path) 
     for secret in described["secrets"].values():
         assert (tmp_path / secret["file"]).read_text(encoding="utf-8").strip(), secret
     again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (again.returncode, "left alone" in again.stderr) == (1, True)
+    assert (again.returncode, "already exists" in again.stderr) == (1, True)
 
 
 def variables_in(file: Path) -> set[str]:
@@ -228,18 +228,19 @@ tests:
         alertname: GatebellDown
         exp_alerts:
           - exp_labels: {severity: critical, job: gatebell, instance: one}
-            exp_annotations: {summary: "one does not answer"}
+            exp_annotations: {summary: "one does not respond"}
       - eval_time: 6m
         alertname: GatebellMailDelayed
         exp_alerts:
           - exp_labels: {severity: medium}
-            exp_annotations: {summary: "E-mail of Gatebell has waited for 36m 10s"}
+            exp_annotations: {summary: "Emails from Gatebell have been waiting for 36m 10s"}
       - {eval_time: 2m, alertname: GatebellPoolExhausted, exp_alerts: []}
       - eval_time: 5m
         alertname: GatebellPoolExhausted
         exp_alerts:
           - exp_labels: {severity: high, instance: one}
-            exp_annotations: {summary: "Requests to one found no connection to the database"}
+            exp_annotations:
+              summary: "Requests to one timed out while waiting for a database connection"
       - {eval_time: 15m, alertname: GatebellWorkerSilent, exp_alerts: []}
 """
 
