@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make run` and `make test`.
+# `make run` and `make test` install everything that they need.
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -8,33 +8,34 @@ PYTEST := $(PY) -m pytest
 LONG   := -m "long and not faults_full"
 
 PRODUCT := app.py gatebell.py wsgi.py blueprints demo forms web domain models
-# The modules of Python that have other names on macOS (typeshed asks sys.platform there). Only the
-# files that import one are checked for macOS, each by itself, which finds what is missing there.
+# Python modules with different names on macOS (their type stubs check sys.platform). mypy checks the
+# files that import such a module a second time for macOS, without following imports, and reports names
+# that do not exist on macOS.
 DIFFERENT_ON_MACOS := errno|fcntl|mmap|os|resource|select|selectors|signal|socket|ssl|stat|sys|syslog|termios|time|webbrowser
 OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignore
 
-# Programs start hundreds of times in the tests: from bytecode, whatever the environment says.
+# Tests start programs hundreds of times, so allow Python to store bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbors bench-pages bench-open-pages soak pins sbom measures breaks clean
 
-help: ## Show this help
+help: ## Show this help text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/runtime $(BIN)/gatebell ## Start the service: web server and background work, on embedded SQLite
+run: $(VENV)/runtime $(BIN)/gatebell ## Start the web server and the background worker, by default with SQLite
 	@$(PY) -m web.server.serve
 
-demo: $(VENV)/runtime ## Start a demonstration with two weeks of history, in build/demo
+demo: $(VENV)/runtime ## Start a demonstration with two weeks of history in build/demo
 	@$(PY) -m demo
 
-pictures: $(VENV)/development ## Take the README's pictures again, from a separate demonstration
+pictures: $(VENV)/development ## Take new screenshots for the README from a separate demonstration
 	@scripts/ensure-chromium
 	@$(PY) -m demo.pictures
 
-# What is fetched is waited for, so it is fetched while Python's packages are installed. Types take as
-# long as an eighth of the tests: they are checked beside everything else, and reported after it.
-test: ## Check and test everything, on SQLite, on Postgres and in a browser
+# Programs are downloaded while Python packages are installed. Checking types takes an eighth of the
+# time of the tests, so it runs in the background, and its result is printed at the end.
+test: ## Run all checks and tests, on SQLite, on Postgres and in a browser
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/development programs
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
@@ -43,27 +44,27 @@ test: ## Check and test everything, on SQLite, on Postgres and in a browser
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
 
-# In a new checkout: else each process of the tests would compile them all.
+# In a new checkout, compile all tests first. Otherwise, each test process would compile all of them.
 compiled: $(VENV)/development
 	@[ -n "$$(find tests -name __pycache__ -print -quit)" ] || \
 	    ls -d tests/*/ | xargs -n 9 -P 2 $(PYTEST) --collect-only --quiet >/dev/null
 
-test-long: counterparts bridges ## Run the tests that `make test` leaves out since they take long, except those of `make faults` (minutes)
+test-long: counterparts bridges ## Run the long tests that `make test` skips, except the tests for `make faults` (takes minutes)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(LONG) $(PYTEST_ARGS); tested=$$?; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(LONG) $(PYTEST_ARGS); tested=$$?; }; exit $$tested
 
-test-both: bridges ## As `make test` and `make test-long`, with every test on both databases
+test-both: bridges ## Run the tests of `make test` and `make test-long`, each on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database -m 'not faults_full' $(PYTEST_ARGS)"
 
-test-debian: ## Run both commands of the README in a new Debian 12, 13 and 14 (as root, with debootstrap): SUITES="trixie"
+test-debian: ## Run both commands of the README in new installations of Debian 12, 13 and 14 (needs root and debootstrap): SUITES="trixie"
 	@scripts/test-debian $(SUITES)
 
-test-pythons: $(VENV)/development ## Run a sample of the tests under each Python from 3.11 to 3.14 that is here
+test-pythons: $(VENV)/development ## Run a sample of the tests with each installed Python from 3.11 to 3.14
 	@scripts/test-pythons $(PYTEST_ARGS)
 
 counterparts: $(VENV)/development $(BIN)/gatebell programs
 
-# Programs written by others, which the tests run beside the service. They need nothing of ours.
+# Third-party programs that the tests run. Installing them needs no Python packages.
 programs:
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
@@ -73,11 +74,11 @@ programs:
 	@scripts/ensure-git-clients
 	@scripts/ensure-gitlab-clients
 
-# What only tests that are marked long need.
+# Programs that only tests marked `long` need.
 bridges: $(VENV)/development
 	@scripts/ensure-bridges
 
-faults: $(VENV)/development ## Run the fault tests at full size, and write docs/evidence/reliability.md (takes most of an hour)
+faults: $(VENV)/development ## Run the fault tests at full size, and write docs/evidence/reliability.md (takes almost an hour)
 	@rm -rf build/faults
 	@$(PYTEST) --timeout 0 --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
 	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/evidence/reliability.md
@@ -85,10 +86,10 @@ faults: $(VENV)/development ## Run the fault tests at full size, and write docs/
 properties: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --timeout 0 --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
 
-fuzz: $(VENV)/fuzzing ## Fuzz the readers of what strangers send, for FUZZ_MINUTES=60
+fuzz: $(VENV)/fuzzing ## Fuzz the parsers of untrusted input for FUZZ_MINUTES=60
 	@$(PY) -m tests.fuzz.run --minutes $(or $(FUZZ_MINUTES),60)
 
-lint: style types ## Check style, types and the direction of imports
+lint: style types ## Check style, import contracts and types
 
 style: $(VENV)/development
 	@$(PY) -m ruff check .
@@ -101,17 +102,17 @@ types: $(VENV)/development
 	    $(addprefix --disable-error-code ,$(OF_SKIPPED_IMPORTS)) \
 	    $$(grep -rlwE "^ *(import|from) ($(DIFFERENT_ON_MACOS))" --include="*.py" $(PRODUCT))
 
-fmt: $(VENV)/development ## Format the code and fix what ruff can fix
+fmt: $(VENV)/development ## Format the code, and fix problems that ruff can fix
 	@$(PY) -m ruff check --fix-only .
 	@$(PY) -m ruff format .
 
 migrate: $(VENV)/runtime ## Migrate the database
 	@$(PY) -m web.server.migrate
 
-migration: $(VENV)/development ## Generate a migration from the models: NAME="what it does"
+migration: $(VENV)/development ## Generate a migration from the models: NAME="what the migration does"
 	@$(PY) -m migrations.new "$(NAME)"
 
-docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
+docs: $(VENV)/development ## Write the generated documents. Documents that list every test are written to build/docs
 	@$(PY) -m web.settings.sections > docs/settings.md
 	@$(PY) -m web.commands.documentation.command_reference > docs/command-line.md
 	@$(PY) -m domain.releases.schedule_document > docs/releases.md
@@ -125,24 +126,24 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 
 site: $(VENV)/development ## Build the documentation site in build/site
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
-	@echo "The site begins at build/site/README.html."
+	@echo "The first page of the site is build/site/README.html."
 
-coverage: docs ## List the statements of the specification without a test
+coverage: docs ## List the statements of the specification that have no test
 	@$(PY) -m tests.coverage.coverage_table --missing
 
-bench: $(VENV)/development ## Compare the service with baselines and peers (takes half an hour)
+bench: $(VENV)/development ## Compare the service with baselines and similar programs (takes half an hour)
 	@$(PY) -m bench.compare $(BENCH_ARGS)
 
-bench-alerts: $(VENV)/development ## Compare lists of a million alerts with lists of ten thousand (takes minutes)
+bench-alerts: $(VENV)/development ## Compare lists of a million alerts with lists of ten thousand alerts (takes minutes)
 	@$(PY) -m bench.alert_lists
 
 bench-scale: $(VENV)/development ## Compare one host with two hosts that share Postgres (takes minutes)
 	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
 
-bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/evidence/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
+bench-large: $(VENV)/development ## Fill a Postgres database with ten million alerts, measure it, and write docs/evidence/scale.md (takes hours, and needs 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
 	@$(PY) -m bench.scale.large_run $(BENCH_ARGS)
 
-bench-cost: $(VENV)/development ## Measure the cost of requests and of a million rows, for docs/capacity.md
+bench-cost: $(VENV)/development ## Measure the costs of requests and of a million rows, for docs/capacity.md
 	@$(PY) -m bench.costs.cost $(BENCH_ARGS)
 
 bench-pairs: $(VENV)/development ## Measure processor time before and after a change, in pairs: BENCH_ARGS="--before main"
@@ -151,7 +152,7 @@ bench-pairs: $(VENV)/development ## Measure processor time before and after a ch
 bench-neighbors: $(VENV)/development ## Measure requests while noisy neighbors are active, and write docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
 	@$(PY) -m bench.noisy_neighbors.benchmark $(BENCH_ARGS)
 
-soak: $(VENV)/development ## Run all kinds of load for SOAK_MINUTES=60, check growth and losses, and write docs/evidence/soak.md
+soak: $(VENV)/development ## Run all kinds of load for SOAK_MINUTES=60, check for growth and losses, and write docs/evidence/soak.md
 	@$(PY) -m bench.soak --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
 
 bench-pages: $(VENV)/development ## Measure the size and the load time of the main pages (takes minutes)
@@ -161,35 +162,35 @@ bench-pages: $(VENV)/development ## Measure the size and the load time of the ma
 bench-open-pages: $(VENV)/development ## Measure the cost of a thousand open pages that refresh themselves, for docs/capacity.md (takes three minutes)
 	@$(PY) -m bench.costs.open_pages $(BENCH_ARGS)
 
-measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>
+measures: $(VENV)/development ## Measure how expensive it is to change the code, and the resources that an idle host uses (takes two minutes): MEASURES_ARGS=<checkout>
 	@$(PY) -m tests.architecture.measures --idle $(MEASURES_ARGS)
 
-breaks: $(VENV)/development ## Try deliberate breaks on the tests that are to see them (takes minutes)
+breaks: $(VENV)/development ## Check that the tests detect deliberate mistakes (takes minutes)
 	@scripts/ensure-chromium
 	@$(PY) -m tests.mutations.try_breaks $(BREAKS_ARGS)
 
-pins: $(VENV)/development ## Pin the newest versions that requirements.in allows
+pins: $(VENV)/development ## Pin the newest versions that the requirements*.in files allow
 	@scripts/pin
 
-sbom: $(VENV)/development ## Write a bill of materials (CycloneDX) to sbom.cdx.json
+sbom: $(VENV)/development ## Write a software bill of materials (CycloneDX) to sbom.cdx.json
 	@$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml \
 	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
 
 clean: ## Remove the environment and caches, but not instance/
 	rm -rf $(VENV) .pythons build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# The stamps are newer than the requirements that they were made from.
+# The time of this stamp file shows whether the requirements have changed since the last installation.
 $(VENV)/runtime: requirements.txt | $(PY)
-	@echo "Installing what the service runs on (once; a minute or a few)."
+	@echo "Installing the packages of the service (only once; takes a few minutes)."
 	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
 
-# For operators who have .venv/bin in their PATH.
+# This link is for operators who have .venv/bin in their PATH.
 $(BIN)/gatebell: scripts/gatebell | $(VENV)/runtime
 	@ln -sf ../../scripts/gatebell $@
 
 $(VENV)/development: requirements-dev.txt $(VENV)/runtime
-	@echo "Installing what checks and tests it."
+	@echo "Installing the packages for checks and tests."
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 

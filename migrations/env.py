@@ -10,7 +10,7 @@ from models.base import UTCDateTime
 
 
 def _include_object(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
-    """Leave out tables that have no model, such as the tables of the search."""
+    """Leave out tables that have no model, such as the search tables."""
     return not (kind == "table" and is_reflected and compared_to is None)
 
 

@@ -1,6 +1,6 @@
 """Writes a new migration from the differences between the models and the database.
 
-Usage: `make migration NAME="what it does"`.
+Usage: `make migration NAME="what the migration does"`.
 """
 
 import sys

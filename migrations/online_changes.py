@@ -1,7 +1,7 @@
 """Changes to large tables that do not block concurrent requests.
 
-Each function commits what the migration did before. A migration that calls one of them therefore
-does nothing else, and can be run again after an interruption.
+Each function commits the previous changes of the migration. A migration that calls such a function
+therefore does nothing else, and can be run again after an interruption.
 """
 
 from time import sleep

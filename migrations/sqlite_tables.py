@@ -14,8 +14,8 @@ def rebuild_tables(definitions: Mapping[str, Callable[[str], str]]) -> None:
     """Change the definitions of tables; rows, indexes, triggers and the last id are kept.
 
     Each function gets the definition of its table. It returns the new definition, or the same one
-    if there is nothing to do. What the migration did before is committed first. The changes are
-    then made in one transaction, so the migration can be run again after an interruption.
+    if there is nothing to do. The previous changes of the migration are committed first. The tables
+    are then changed in one transaction, so the migration can be run again after an interruption.
     """
     with op.get_context().autocommit_block():
         connection = op.get_bind()

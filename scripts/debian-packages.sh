@@ -15,7 +15,7 @@ missing_programs() {
 }
 
 skip() {
-    echo "$subject: $1. The tests that need them will be skipped." >&2
+    echo "$subject: $1. Tests that need these programs are skipped." >&2
     exit 0
 }
 
@@ -31,7 +31,7 @@ begin() {
     mkdir -p "$into" "$aside/archives/partial"
 }
 
-# Download exactly these packages. Only root may update the lists of packages.
+# Download exactly these packages. Only root can update the package lists.
 download() {
     (cd "$aside/archives" && apt-get -q download "$@") >/dev/null 2>&1 && return
     [ "$(id -u)" -eq 0 ] && apt-get -q update >/dev/null 2>&1
@@ -39,7 +39,7 @@ download() {
         skip "apt-get could not fetch $*"
 }
 
-# Download the given packages that this release of Debian has.
+# Download the given packages, and ignore packages that this Debian release does not have.
 download_known() {
     for package in "$@"; do
         (cd "$aside/archives" && apt-get -q download "$package") >/dev/null 2>&1
@@ -47,7 +47,7 @@ download_known() {
 }
 
 # Download packages with all their dependencies, even if these are installed. Pass options of apt-get
-# before the names.
+# before the package names.
 download_with_dependencies() {
     : >"$aside/status"
     apt-get -q -o Dir::State::status="$aside/status" -o Dir::Cache::archives="$aside/archives" \
@@ -75,6 +75,6 @@ unpack() {
 # Report the programs that the packages did not contain.
 finish() {
     missing=$(missing_programs | tr '\n' ' ')
-    [ -z "$missing" ] || skip "the packages did not bring ${missing% }"
+    [ -z "$missing" ] || skip "the packages do not contain ${missing% }"
     exit 0
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Run by the image of Postgres when the database is made: the two roles of deploy/postgres.
+# Create the database and its two roles with deploy/postgres/roles.sql. The Postgres image runs this
+# script when it initializes an empty data directory.
 set -eu
 
 psql --username postgres --set ON_ERROR_STOP=1 \

@@ -1,5 +1,6 @@
--- What the service may do, as gatebell_owner, in the database gatebell: read and write rows.
--- It may not make, change or drop a table, an index, a function or a trigger.
+-- Privileges of the service. Run this script as gatebell_owner in the database gatebell.
+-- The service can read and write rows. It cannot create, change or drop tables, indexes, functions or
+-- triggers.
 
 GRANT CONNECT ON DATABASE gatebell TO gatebell_service;
 GRANT USAGE ON SCHEMA public TO gatebell_service;

@@ -22,7 +22,7 @@ def _columns(columns: tuple[str, ...], *, of: str = "") -> str:
 
 
 def _document(words: str, project: str) -> str:
-    """Return the search document of a row; it has the project as a word no user can type."""
+    """Return the search document of a row, with the project as a word that users cannot enter."""
     return (
         f"to_tsvector('simple', regexp_replace(concat_ws(' ', {words}), "
         f"'{_PUNCTUATION}', ' ', 'g')) || array_to_tsvector(ARRAY['project:' || {project}])"

@@ -1,4 +1,4 @@
-"""Let existing tokens of administrators keep their access without the scope `admin_mode`."""
+"""Let administrators' existing tokens keep their access without the scope `admin_mode`."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -3,7 +3,7 @@
 Earlier releases checked them only at their next ping, so an alert that a user had resolved did not
 reopen. The check is due after the interval and the grace time, at least after a minute. The same
 delay now applies after each resolution. For a cron schedule, the interval counts as an hour. By
-then, no hosts of the former release are running, which would clear the due time again.
+then, no hosts of the former release are running that would clear the due time again.
 """
 
 from alembic import op

@@ -1,8 +1,8 @@
 """Add columns for encrypted messages and encrypted URLs of destinations.
 
 The worker encrypts existing plaintext, because migrations do not have SECRET_KEY. Workers of the
-previous release send what is due by `mails.next_try_at`, so encrypted messages are due by
-`mails.send_at`.
+previous release send messages that are due by `mails.next_try_at`. Encrypted messages are therefore
+due by `mails.send_at`.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Store the subject matter of notices, so that they are checked before each attempt."""
+"""Store the subjects of notices, so that each attempt checks whether they still apply."""
 
 import sqlalchemy as sa
 from alembic import op

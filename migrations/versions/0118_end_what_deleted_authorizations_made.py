@@ -1,4 +1,4 @@
-"""Disable what an authorization created when the authorization is deleted, on SQLite.
+"""On SQLite, disable the objects of an authorization when it is deleted.
 
 SQLite reuses the highest id after its row is deleted. Otherwise, the objects of a deleted
 authorization would belong to the next one.

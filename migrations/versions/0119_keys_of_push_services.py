@@ -1,4 +1,4 @@
-"""keys of push services."""
+"""Store the keys that sign requests to push services."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Requests for swaps of shifts."""
+"""Let users request shift swaps."""
 
 import sqlalchemy as sa
 from alembic import op

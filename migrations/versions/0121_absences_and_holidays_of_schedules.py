@@ -1,4 +1,4 @@
-"""Absences of users and holidays of schedules."""
+"""Add absences of users, and holidays of schedules."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Errors of API calls, and time zones of imported calendars."""
+"""Count errors of API calls, and store time zones of imported calendars."""
 
 import sqlalchemy as sa
 from alembic import op

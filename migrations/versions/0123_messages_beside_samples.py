@@ -1,4 +1,4 @@
-"""Keep a repeat and a recovery beside the sample of an integration."""
+"""Store a repeat and a recovery in addition to the sample of an integration."""
 
 import sqlalchemy as sa
 from alembic import op
