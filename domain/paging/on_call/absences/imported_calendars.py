@@ -28,8 +28,8 @@ MIN_ABSENCE_LENGTH = timedelta(hours=4)
 #: Periods that are read from a URL, and from a file, which is read only once.
 _URL_PERIOD, FILE_PERIOD = timedelta(days=90), timedelta(days=1_096)
 _DAY = timedelta(days=1)
-#: Calendars that are read regularly: those of schedules and of active users. Successful reads are
-#: an hour apart. The pauses vary randomly, so that calendars are not read at the same time.
+#: Calendars of schedules and of active users, which are read regularly. Successful reads are an
+#: hour apart. The pauses vary randomly, so that calendars are not read at the same time.
 _QUEUE = DeliveryQueue(
     due_at=OnCallImportedCalendar.next_refresh_at,
     claim_lifetime=timedelta(minutes=10),
