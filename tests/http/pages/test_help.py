@@ -133,7 +133,10 @@ def test_the_page_of_an_application_links_the_quickstart_with_its_values(
     assert f"{client.redirect_uri}?code=gbc-…" in guide
     # Guides that mention the loopback address as an alternative keep it.
     other = f"{gatebell.url}/help/guides/single-page-application?application={client.id}"
-    assert "During development, <code>http://127.0.0.1/callback</code>" in browser.get(other).text
+    assert (
+        "For development, you can add <code>http://127.0.0.1/callback</code>"
+        in browser.get(other).text
+    )
 
 
 @pytest.mark.long
