@@ -98,7 +98,10 @@ class EscalationPolicyForm(Form):
         ],
     )
     repeat_pause = DurationField(
-        "Pause before a repeat", check_duration, default=DEFAULT_REPEAT_PAUSE
+        "Pause before a repeat",
+        DataRequired("Enter a pause, such as 5m."),
+        check_duration,
+        default=DEFAULT_REPEAT_PAUSE,
     )
     acknowledgement_timeout = DurationField("Acknowledgement timeout", Optional(), check_duration)
     retrigger_when_critical = BooleanField("Trigger again when critical", default=True)

@@ -109,7 +109,7 @@ class ResetUrlForm(Form):
     overlap = RadioField(
         "How long does the old URL stay valid?",
         choices=[(each.key, each.words) for each in GracePeriod],
-        default=GracePeriod.NOW.key,
+        default=GracePeriod.DAY.key,
         validators=[InputRequired("Choose how long the old URL stays valid.")],
     )
 

@@ -11,6 +11,12 @@ from domain.accounts.identity_providers.types import IdentityProvider
 from forms.base import Form, TextLineField, limit_length
 
 
+class _NameForm(Form):
+    """The first field of the form for a new identity provider. Its errors are listed first."""
+
+    slug = TextLineField("Name in URLs", DataRequired("Enter a name for URLs."))
+
+
 class IdentityProviderForm(Form):
     """The form for the connection, sign-in rules and group roles of an identity provider."""
 
@@ -50,10 +56,9 @@ class IdentityProviderForm(Form):
         }
 
 
-class NewIdentityProviderForm(IdentityProviderForm):
+class NewIdentityProviderForm(_NameForm, IdentityProviderForm):
     """The form for a new identity provider, with its name in URLs and its client secret."""
 
-    slug = TextLineField("Name in URLs", DataRequired("Enter a name for URLs."))
     client_secret = PasswordField(
         "Client secret", validators=[InputRequired("Enter the secret that the provider issued.")]
     )

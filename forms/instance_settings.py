@@ -85,7 +85,8 @@ def _build_field(setting: _Setting) -> Any:
         (TextAreaField, _MAX_MULTILINE_LENGTH) if setting.is_long else (StringField, _MAX_LENGTH)
     )
     message = f"{setting.title} may have at most {longest} characters."
-    needed = [] if setting.may_be_empty else [InputRequired(f"Enter {setting.allowed}.")]
+    limits = f"{setting.title} must be {setting.allowed}."
+    needed = [] if setting.may_be_empty else [InputRequired(limits)]
     return kind(
         setting.title,
         filters=[strip_text],

@@ -188,7 +188,7 @@ class ResetKeyForm(RevokeKeyForm):
     overlap = RadioField(
         "How long does the old key stay valid?",
         choices=[(each.key, each.words) for each in GracePeriod],
-        default=GracePeriod.NOW.key,
+        default=GracePeriod.DAY.key,
         validators=[InputRequired("Choose how long the old key stays valid.")],
     )
 

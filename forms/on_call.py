@@ -326,6 +326,10 @@ class SwapForm(Form):
             )
             self.other_shift.data = next(others, None)
 
+    def offers_shift_of(self, username: str) -> bool:
+        """Return whether a user has a shift, which is required to request a swap."""
+        return any(name == username for _, name in self._shifts.values())
+
     @property
     def entered_swap(self) -> NewSwap:
         """The two users and shifts that the form exchanges."""
@@ -363,7 +367,7 @@ class ImportedCalendarForm(Form):
     fields_of: ClassVar = {"content": "file"}
     name = TextLineField(
         "Name",
-        DataRequired("Enter a name, such as Vacation."),
+        DataRequired("Enter a name for the calendar."),
         limit_length(MAX_CALENDAR_NAME_LENGTH, "A name"),
     )
     url = TextLineField("URL of the calendar")
@@ -425,9 +429,9 @@ class CoverForm(Form):
         """Require times unless a turn is selected."""
         is_valid = super().validate(extra_validators)
         if self.what.data not in self._turns:
-            for each in (self.starts_at, self.ends_at):
+            for each, what in ((self.starts_at, "a start"), (self.ends_at, "an end")):
                 if each.data is None and not each.errors:
-                    self.add_error(each.name, "Enter a time, or choose one of your shifts.")
+                    self.add_error(each.name, f"Enter {what}, or choose one of your shifts.")
                     is_valid = False
         return is_valid
 

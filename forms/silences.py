@@ -63,7 +63,7 @@ def _build_number_field(label: str, name: str) -> IntegerField:
     bounds = FlapSettings.model_fields[name].metadata
     least: Any = next(each.ge for each in bounds if isinstance(each, Ge))
     most: Any = next(each.le for each in bounds if isinstance(each, Le))
-    message = f"Enter a number from {least} to {most}."
+    message = f"{label} must be a number from {least} to {most}."
     return IntegerField(
         label, validators=[InputRequired(message), NumberRange(least, most, message=message)]
     )

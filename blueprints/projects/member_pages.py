@@ -43,7 +43,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.unit_of_work import get_unit_of_work
 from web.pages.list_query import build_numbered_page_links, get_list_query, get_page_request
 from web.pages.templating import pluralize
-from web.services import get_current_time, get_settings
+from web.services import get_current_time, get_settings, get_sign_up_policy
 
 _MAX_INVITATIONS = 100
 #: Query parameters of the member list.
@@ -194,6 +194,7 @@ class MemberPages:
             share_form=share_form or self._build_share_form(formdata=None),
             invitation_form=invitation_form or self._build_invitation_form(formdata=None),
             sends_mail=bool(get_settings().mail_url),
+            sign_up_policy=get_sign_up_policy(),
             problem=problem,
         )
         is_rejected = form.errors or problem or share_form or invitation_form

@@ -93,8 +93,7 @@ class SettingView:
     @property
     def allowed_values_text(self) -> str:
         """Allowed values as a sentence."""
-        text = _LARGE_NUMBER.sub(lambda number: f"{int(number[0]):,}", self.allowed)
-        return f"{text[0].upper()}{text[1:]}."
+        return f"{self.allowed[0].upper()}{self.allowed[1:]}."
 
     @property
     def has_stored_value(self) -> bool:
@@ -107,7 +106,7 @@ class SettingView:
         Raise ValueError with a message for users if the value is invalid.
         """
         if not text and not self.may_be_empty:
-            raise ValueError(f"Enter {self.allowed}.")
+            raise ValueError(f"{self.title} must be {self.allowed}.")
         try:
             return parse_setting_value(self.name, text)
         except SettingsError as error:
@@ -191,7 +190,9 @@ def _build_view(
     return SettingView(
         **get_column_values(known.kind, SettingView)
         | {
-            "allowed": known.runtime_kind.allowed,
+            "allowed": _LARGE_NUMBER.sub(
+                lambda number: f"{int(number[0]):,}", known.runtime_kind.allowed
+            ),
             "may_be_empty": known.kind.may_be_empty or setting.default == "",
         },
         name=setting.name,

@@ -66,6 +66,14 @@ def test_changes_below_admin_need_a_recent_sign_in(gatebell: LiveGatebell) -> No
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
     assert wrong_answers(AGAIN, ask, admin_addresses(gatebell, "POST")) == {}
+    # Forms ask for the sign-in before something is entered.
+    page, recent = (
+        f"{gatebell.url}/admin/users/new",
+        open_browser(gatebell, make_user(gatebell, admin=True)),
+    )
+    assert "You signed in a while ago." in browser.get(page).text
+    assert "You signed in a while ago." not in recent.get(page).text
+    assert "You signed in a while ago." not in browser.get(f"{gatebell.url}/admin/audit").text
 
 
 def access_addresses(group: str, project: str) -> tuple[str, ...]:

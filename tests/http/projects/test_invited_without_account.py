@@ -314,6 +314,8 @@ def test_without_the_setting_the_page_refers_to_administrators(service: LiveGate
     values = {"new_password": person.password, "repeat_password": person.password}
     with changed_settings(service, invitations_create_accounts="off"):
         assert "Ask an administrator to create one" in words(browser.get(link))
+        members = open_browser(service, owner).get(f"{service.url}/{project}/-/settings/members")
+        assert "People without an account cannot join until" in words(members)
         form = form_with(page, "new_password")
         answer = submit(browser, page, form, username=person.username, **values)
         assert answer.status_code == 403

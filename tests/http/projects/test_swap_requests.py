@@ -230,6 +230,10 @@ def test_only_shifts_that_can_be_swapped_are_offered(gatebell: LiveGatebell, tea
             datetime.strptime(each, "%Y%m%dT%H%M%S%z") > now()
             for each in (f"{start}+0000" for start in starts)
         )
+    # Olga has no shifts, so that she cannot request a swap.
+    page = signed_in(gatebell, team.people["olga"]).get(f"{team.at}/swaps/new").text
+    assert "Swap immediately" in page
+    assert "Request swap" not in page
     # Nobody can swap the current turn, which the picture links.
     (current, *_) = team.calls["olga"].done("GET", "/shifts")
     user, start = current["users"][0]["username"], re.sub("[-:]|[.].*|Z", "", current["starts_at"])

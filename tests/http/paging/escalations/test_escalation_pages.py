@@ -122,6 +122,7 @@ def test_the_form_shows_errors_of_a_policy(gatebell: LiveGatebell) -> None:
         ("steps-0-targets-0", "user:999999999999999999", "is not a member who can see"),
         ("repeats", "10", "Enter a number from 0 to 9."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
+        ("repeat_pause", "", "Enter a pause, such as 5m."),
     ):
         given = {**good, name: value}
         answer = submit(browser, page, form_with(page, "name"), do="save", **given)

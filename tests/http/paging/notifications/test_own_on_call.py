@@ -64,7 +64,7 @@ def test_a_cover_is_confirmed_after_a_preview_of_its_shifts(gatebell: LiveGatebe
     form = browser.get(f"{at}/cover?schedule={made['id']}")
     refused = submit(browser, form, form_to(form, "/-/on_call/cover"), user=other.username)
     assert refused.status_code == 422
-    assert "Enter a time, or choose one of your shifts." in refused.text
+    assert "Enter a start, or choose one of your shifts." in refused.text
 
 
 def test_home_lists_projects_whose_new_alerts_page_no_one(gatebell: LiveGatebell) -> None:

@@ -140,7 +140,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
     form = form_with(page, "openings")
     refused = submit(maintainer, page, form, openings="0")
     assert refused.status_code == 422
-    assert "Enter a number from 1 to 100." in text_of(refused)
+    assert "Maximum number of openings must be a number from 1 to 100." in text_of(refused)
     saved = follow(maintainer, submit(maintainer, page, form, openings="3", enabled=None))
     assert "Settings saved." in text_of(saved)
     assert "Flap detection off" in text_of(browser.get(at))
