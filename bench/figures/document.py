@@ -43,7 +43,7 @@ are medians, with the lowest and the highest rate in brackets.
   processes of the service and of Postgres, but not the load generator.
 - *Per vCPU of the machine* is the rate divided by the number of processors. The load generator
   uses these processors too.
-- *Postgres* is its share of the processor time.
+- The *Postgres* column shows the share of Postgres in the processor time.
 
 Each connection sends its next request as soon as it receives a response. The latencies are
 therefore measured at saturation.

@@ -87,7 +87,9 @@ class EscalationTransition(NamedTuple):
     what: str
 
 
-_POLICY_CHOSEN_AGAIN_TEXT = "The routes choose a policy again. The escalation starts at its step 1."
+_POLICY_CHOSEN_AGAIN_TEXT = (
+    "The routes choose a policy again. The escalation starts at step 1 of this policy."
+)
 _TO_STOPPED = EscalationTransition(EscalationState.STOPPED, "Unsent pages are canceled.")
 _TO_ACKNOWLEDGED = EscalationTransition(
     EscalationState.ACKNOWLEDGED,
@@ -137,20 +139,21 @@ def _build_no_change_transition(
 _POLICY_KEPT_TEXT = "The policy stays the same. Later pages show the new severity."
 _TIMES_MOVED_TEXT = "All stored times of the escalation move back by the same amount."
 _SEVERITY_INCREASED_TEXT = (
-    "If the routes now choose another policy, the escalation starts at its step 1. Otherwise it "
-    "continues. If the alert is now critical, pages that wait for quiet hours are sent."
+    "If the routes now choose another policy, the escalation starts at step 1 of this policy. "
+    "Otherwise it continues. If the alert is now critical, pages that wait for quiet hours "
+    "are sent."
 )
 _POLICY_DELETED_TEXT = (
-    "The routes choose a policy again, and the escalation starts at its step 1. If there is no "
-    "policy, the activity shows this, and the maintainers are notified."
+    "The routes choose a policy again, and the escalation starts at step 1 of this policy. "
+    "If there is no policy, the activity shows this, and the maintainers are notified."
 )
 
 #: Transitions that are applied when the worker first processes an alert.
 _UNPROCESSED_TRANSITIONS = {
     EscalationEvent.FIRST_PROCESSED: EscalationTransition(
         EscalationState.RUNNING,
-        "The routes choose a policy, and the escalation starts at its step 1. Without a policy, "
-        "nobody is paged.",
+        "The routes choose a policy, and the escalation starts at step 1 of this policy. "
+        "Without a policy, nobody is paged.",
     ),
     EscalationEvent.ANSWERED: EscalationTransition(
         EscalationState.STOPPED, "A policy is chosen, but nobody is paged."
@@ -272,7 +275,8 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.NO_ANSWER: EscalationTransition(
             EscalationState.UNANSWERED,
-            "The activity and lists of alerts show this, and the maintainers are notified.",
+            "The activity and the lists of alerts show that nobody answered. "
+            "The maintainers are notified.",
         ),
         EscalationEvent.HOLD: EscalationTransition(
             EscalationState.EXHAUSTED,
@@ -420,7 +424,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
     EscalationState.NO_POLICY: {
         EscalationEvent.RAISED: EscalationTransition(
             EscalationState.RUNNING,
-            "If the routes now choose a policy, the escalation starts at its step 1.",
+            "If the routes now choose a policy, the escalation starts at step 1 of this policy.",
         ),
         EscalationEvent.LOWERED: EscalationTransition(
             EscalationState.NO_POLICY, "Nothing changes."
