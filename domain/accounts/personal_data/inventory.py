@@ -288,7 +288,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.OnCallEligibility,
-        "When the person could be on call in schedules",
+        "Periods in which the person was eligible for on-call schedules",
         exported="schedule_id since until",
         on_erasure=ErasureRule.PSEUDONYM,
     ),

@@ -88,7 +88,7 @@ class EscalationTransition(NamedTuple):
 
 
 _POLICY_CHOSEN_AGAIN_TEXT = (
-    "The routes choose a policy again. The escalation starts at step 1 of this policy."
+    "The routes choose a new policy. The escalation starts at step 1 of the new policy."
 )
 _TO_STOPPED = EscalationTransition(EscalationState.STOPPED, "Unsent pages are canceled.")
 _TO_ACKNOWLEDGED = EscalationTransition(
@@ -144,8 +144,8 @@ _SEVERITY_INCREASED_TEXT = (
     "are sent."
 )
 _POLICY_DELETED_TEXT = (
-    "The routes choose a policy again, and the escalation starts at step 1 of this policy. "
-    "If there is no policy, the activity shows this, and the maintainers are notified."
+    "The routes choose a new policy, and the escalation starts at step 1 of the new policy. "
+    "If no policy is found, the activity shows this, and the maintainers are notified."
 )
 
 #: Transitions that are applied when the worker first processes an alert.
