@@ -11,7 +11,11 @@ from domain.core.database.pagination import PageRequest, PageResult, get_search_
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.pagination import ListPage
 from domain.projects import member_actions as actions
-from domain.projects.invitation_actions import list_invitations, send_invitations
+from domain.projects.invitation_actions import (
+    list_invitations,
+    revoke_invitation,
+    send_invitations,
+)
 from domain.projects.member_lists import (
     MemberFilter,
     MemberSuggestion,
@@ -96,6 +100,16 @@ class MemberPages:
         if done.message:
             form.show_rejections(done.message)
             return self._render_page(self._build_form(formdata=None), invitation_form=form)
+        return self.redirect_to_list(_anchor="invitations")
+
+    def revoke(self, email: str) -> ResponseReturnValue:
+        """Revoke the invitation of an email address."""
+        try:
+            revoke_invitation(get_unit_of_work(), self.holder, email)
+        except NotFoundError:
+            flash(f"No invitation to {email} is pending.", "warning")
+        else:
+            flash(f"The invitation to {email} was revoked. Its link no longer works.")
         return self.redirect_to_list(_anchor="invitations")
 
     def redirect_to_list(self, **more: str) -> ResponseReturnValue:
@@ -284,6 +298,12 @@ def invite_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
     return MemberPages(*holder.values()).invite()
 
 
+@permission_required("invitations.revoke")
+def revoke(email: str, **holder: ProjectOrGroup) -> ResponseReturnValue:
+    """Revoke an invitation."""
+    return MemberPages(*holder.values()).revoke(email)
+
+
 @permission_required("members.change")
 def change_member(member_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Change the role of a member."""
@@ -319,5 +339,6 @@ def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
     """
     blueprint.route(url, methods=["GET", "POST"])(members)
     blueprint.post(f"{url}/invitations")(invite_members)
+    blueprint.post(f"{url}/invitations/<string:email>/revoke", endpoint="revoke_invitation")(revoke)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)
     blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

@@ -99,6 +99,27 @@ def test_an_invited_user_becomes_a_member_by_the_link(mailing: LiveGatebell) -> 
     ]
 
 
+def test_an_invitation_is_revoked_on_the_members_page(mailing: LiveGatebell) -> None:
+    owner, bob = make_user(mailing), make_user(mailing)
+    project, script = make_project(mailing, owner), script_of(mailing, owner)
+    invite(script, project, bob.email)
+    link = link_to(mailing, bob.email)
+    browser = signed_in(mailing, owner)
+    members = browser.get(f"{mailing.url}/{project}/-/settings/members")
+    revoked = submit(browser, members, form_to(members, "revoke"))
+    assert revoked.status_code == 302
+    page = browser.get(mailing.url + revoked.headers["Location"])
+    assert f"The invitation to {bob.email} was revoked." in page.text
+    assert "Pending invitations" not in page.text
+    assert script.send_request("GET", f"{path_of(project)}/invitations").json() == []
+    assert signed_in(mailing, bob).get(link).status_code == 404
+    # The same form, sent again, changes nothing.
+    again = submit(browser, members, form_to(members, "revoke"))
+    assert "is pending" in browser.get(mailing.url + again.headers["Location"]).text
+    kinds = [each.kind for each in list_events_with_subject(mailing, project)]
+    assert kinds == ["invitation.revoked", "invitation.sent"]
+
+
 @pytest.mark.long
 def test_an_invited_member_keeps_the_role(mailing: LiveGatebell) -> None:
     owner, bob = make_user(mailing), make_user(mailing)
