@@ -6,16 +6,26 @@ another worker claims it.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Result, SQLColumnExpression, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.core.database.bulk_statements import build_bulk_update
+from models.base import NEVER
 
 #: Number of doublings after which every pause has reached its maximum. It limits the exponent.
 _MAX_DOUBLINGS = 32
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_set(moment: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
+    """Return the condition that a time is not NULL.
+
+    The range lets SQLite use an index. It uses none for IS NOT NULL.
+    """
+    return moment.between(_EARLIEST, NEVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +149,10 @@ class DeliveryQueue:
     ) -> ColumnElement[bool]:
         """Return the condition for rows that are due, are being processed or will be retried.
 
-        Rows whose first attempt is in the future do not wait. Both ranges use the index of the
-        column with the time of the next attempt.
+        Rows whose first attempt is in the future do not wait.
         """
         has_begun = has_failed if self.attempts is None else or_(self.attempts > 0, has_failed)
-        waiting = or_(self.due_at <= now, and_(self.due_at > now, has_begun))
+        waiting = and_(is_set(self.due_at), or_(self.due_at <= now, has_begun))
         return waiting if self.condition is None else and_(self.condition, waiting)
 
     def get_state(

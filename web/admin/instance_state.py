@@ -319,20 +319,20 @@ def list_queue_metrics() -> Sequence[Gauge]:
         lambda: {each.name: each.get_state(db.session(), moment) for each in QUEUES},
     )
     families: tuple[tuple[str, str, Callable[[QueueState], float]], ...] = (
-        ("waiting", "Items that wait in a queue.", lambda state: state.waiting),
+        ("gatebell_queue_waiting", "Items that wait in a queue.", lambda state: state.waiting),
         (
-            "oldest_age_seconds",
+            "gatebell_queue_oldest_age_seconds",
             "Waiting time of the oldest item.",
             lambda state: _get_age_seconds(state.oldest_at, moment),
         ),
         (
-            "failing",
+            "gatebell_queue_failing",
             "Items or destinations whose last attempt failed.",
             lambda state: state.failing,
         ),
     )
     return [
-        Gauge(f"gatebell_queue_{name}", words, get_value(state), {"queue": queue})
+        Gauge(name, words, get_value(state), {"queue": queue})
         for name, words, get_value in families
         for queue, state in (found or {}).items()
     ]

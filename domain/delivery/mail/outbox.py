@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring, UndecryptableError
-from domain.delivery.queue import Backoff, DeliveryQueue, QueueState, read_queue_state
+from domain.delivery.queue import Backoff, DeliveryQueue, QueueState, is_set, read_queue_state
 from models import Mail
 
 MAIL_QUEUE = DeliveryQueue(
@@ -234,8 +234,7 @@ def get_mail_queue_state(*, session: Session, now: datetime) -> QueueState:
 
     The oldest message waits since it was queued. Messages with failed attempts are failing.
     """
-    # Conditions with ranges use the indexes, also on SQLite.
-    by_older_releases = or_(Mail.next_try_at <= now, Mail.next_try_at > now)
+    by_older_releases = is_set(Mail.next_try_at)
     is_queued = MAIL_QUEUE.build_waiting_condition(now, MAIL_HAS_FAILED)
     return read_queue_state(
         or_(is_queued, by_older_releases),
