@@ -63,7 +63,7 @@ _ADMINISTRATOR_PAGES = (
     ("All applications", "admin.applications.index", "admin oauth"),
     ("Settings", "admin.settings.index", "admin"),
     ("Keys", "admin.keys.index", "admin signing"),
-    ("Notifications", "admin.notifications.index", "admin mail pages"),
+    ("Queues", "admin.queues.index", "admin notifications mail pages webhooks delivery"),
     ("API usage", "admin.api_usage.index", "admin"),
     ("Audit events", "audit.index", "admin log"),
 )

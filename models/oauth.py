@@ -175,6 +175,9 @@ class BackchannelSession(BaseWithId):
     #: Time of the next notification attempt if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
     tries: Mapped[int] = mapped_column(SmallInteger, default=0)
+    #: Time at which the sign-in ended, according to the database's clock. A trigger sets it
+    #: (migration 0124).
+    ended_at: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("application_id", "sid"),

@@ -242,11 +242,13 @@ class _GaugeCollector(Collector):
     gauges: Sequence[Gauge]
 
     def collect(self) -> Iterator[Metric]:
-        """Return the gauges as Prometheus metrics."""
+        """Return the gauges as Prometheus metrics. Gauges of one name are one metric."""
+        families: dict[str, GaugeMetricFamily] = {}
         for each in self.gauges:
-            gauge = GaugeMetricFamily(each.name, each.words, labels=list(each.labels))
-            gauge.add_metric(list(each.labels.values()), each.value)
-            yield gauge
+            new = GaugeMetricFamily(each.name, each.words, labels=list(each.labels))
+            family = families.setdefault(each.name, new)
+            family.add_metric(list(each.labels.values()), each.value)
+        yield from families.values()
 
 
 #: Gauges for audit log destinations.

@@ -192,7 +192,7 @@ _ADMINISTRATOR_PAGES = [
     "/admin/audit",
     "/admin/audit_streams",
     "/admin/applications",
-    "/admin/notifications",
+    "/admin/queues",
     "/admin/settings",
     "/admin/api_usage",
     "/metrics",

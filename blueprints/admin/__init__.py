@@ -5,8 +5,8 @@ from blueprints.admin.applications import applications
 from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.identity_providers import identity_providers
 from blueprints.admin.member_roles import member_roles
-from blueprints.admin.notifications import notifications
 from blueprints.admin.overview import overview
+from blueprints.admin.queues import queues
 from blueprints.admin.registry import registry
 from blueprints.admin.settings import instance_settings
 from blueprints.admin.signing_keys import keys
@@ -16,6 +16,6 @@ from web.http.endpoints import PageBlueprint
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
 for part in (
     *(overview, users, personal_data, member_roles, applications, instance_settings),
-    *(identity_providers, keys, registry, api_usage, audit_streams, notifications),
+    *(identity_providers, keys, registry, api_usage, audit_streams, queues),
 ):
     admin.register_blueprint(part)

@@ -26,6 +26,7 @@ from web.admin.instance_state import (
     list_integration_metrics,
     list_job_metrics,
     list_mail_metrics,
+    list_queue_metrics,
     list_webhook_metrics,
 )
 from web.api.openapi.view_descriptions import HEALTH, AdditionalResponse, ViewDescription
@@ -186,6 +187,7 @@ def metrics() -> Response:
             *list_webhook_metrics(),
             *list_integration_metrics(),
             *list_mail_metrics(),
+            *list_queue_metrics(),
             *list_job_metrics(),
             *list_host_metrics(get_settings()),
         ),

@@ -378,7 +378,9 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     # The invited user accepts the invitation with the link in the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY_SCOPE),
-    **_build_permission_rows("paging_queue", "try_now send_again", _ADMINISTER),
+    "paging_queue.send_again": _ADMINISTER,
+    **_build_permission_rows("queues", "index failing", _administrator(_READ)),
+    **_build_permission_rows("queues", "retry give_up", _ADMINISTER),
     "registry_keys.rotate": _ADMINISTER_IN_PERSON,
     "on_call_rotations.put": _MAINTAIN_NAMESPACE,
     # Users manage the URL of their own calendar, which contains only shifts that they may see.

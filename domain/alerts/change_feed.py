@@ -36,9 +36,9 @@ from domain.core.database.bulk_statements import (
 )
 from domain.core.due_time_sql import NOW, Moment
 from domain.core.types.base import Resource
-from domain.delivery.queue import Backoff
+from domain.delivery.queue import Backoff, FailingDestination, QueueState, read_queue_state
 from domain.projects.escalation_followers import ESCALATIONS_FOLLOWER
-from models import AlertChange, AlertFollower
+from models import AlertChange, AlertFollower, Project
 
 CHANGE_BACKOFF = Backoff(first=timedelta(seconds=2), longest=timedelta(minutes=5))
 _MAX_ERROR_LENGTH = 500
@@ -320,3 +320,60 @@ def schedule_change_retry(
         )
     )
     return next_try_at
+
+
+def get_change_queue_state(follower: Follower, *, session: Session) -> QueueState:
+    """Return the state of a follower's queue."""
+    return read_queue_state(
+        AlertChange.follower == follower.value,
+        since=AlertChange.created_at,
+        has_failed=AlertChange.tries > 0,
+        session=session,
+    )
+
+
+def list_failing_projects(follower: Follower, *, session: Session) -> Sequence[FailingDestination]:
+    """Return the projects with changes that the follower failed to handle, oldest first."""
+    oldest = func.min(AlertChange.created_at).label("oldest")
+    rows = session.execute(
+        select(
+            AlertChange.project_id,
+            Project.path,
+            func.count().label("waiting"),
+            func.max(AlertChange.tries).label("tries"),
+            oldest,
+            func.min(AlertChange.next_try_at).label("next_try_at"),
+            # An error is the name of an exception, so any of several errors is sufficient.
+            func.max(AlertChange.last_error).label("last_error"),
+        )
+        .outerjoin(Project, Project.id == AlertChange.project_id)
+        .where(AlertChange.follower == follower.value, AlertChange.tries > 0)
+        .group_by(AlertChange.project_id, Project.path)
+        .order_by(oldest)
+    )
+    return [
+        FailingDestination(
+            id=str(row.project_id),
+            name=row.path or "deleted project",
+            waiting=row.waiting,
+            attempts=row.tries,
+            failing_since=row.oldest,
+            last_error=row.last_error,
+            next_attempt_at=row.next_try_at,
+        )
+        for row in rows
+    ]
+
+
+def retry_changes(follower: Follower, project_id: int, *, session: Session, now: datetime) -> None:
+    """Make a follower's failed changes of a project due."""
+    session.execute(
+        build_bulk_update(AlertChange)
+        .where(
+            AlertChange.follower == follower.value,
+            AlertChange.severity.in_([each.rank for each in Severity]),
+            AlertChange.project_id == project_id,
+            AlertChange.next_try_at > now,
+        )
+        .values(next_try_at=now)
+    )

@@ -156,6 +156,10 @@ class EventKind(StrEnum):
     #: Alerts acknowledged by the link in a message, without a sign-in.
     ALERTS_ACKNOWLEDGED_BY_LINK = "alerts.acknowledged_by_link"
     PAGES_SENT_AGAIN = "pages.sent_again"
+    #: Destination of a delivery queue retried immediately by an administrator.
+    QUEUE_RETRIED = "queue.retried"
+    #: Waiting items of a destination given up by an administrator.
+    QUEUE_GIVEN_UP = "queue.given_up"
     #: Clone or fetch of a private or internal project.
     REPOSITORY_DOWNLOADED = "repository_download_operation"
     #: Clone or fetch of a public project. These events are too frequent to store.

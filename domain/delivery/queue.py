@@ -1,4 +1,4 @@
-"""Parts that all delivery queues share: pauses between attempts, and claims of due rows.
+"""Parts that all delivery queues share: pauses between attempts, claims of due rows, and states.
 
 Each row of a queue has a column with the time of its next attempt. A worker claims a row by moving
 this time into the future. If the worker is killed, the row becomes due again at that time, and
@@ -6,16 +6,26 @@ another worker claims it.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Result, select
+from sqlalchemy import ColumnElement, Result, SQLColumnExpression, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.core.database.bulk_statements import build_bulk_update
+from models.base import NEVER
 
 #: Number of doublings after which every pause has reached its maximum. It limits the exponent.
 _MAX_DOUBLINGS = 32
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_set(moment: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
+    """Return the condition that a time is not NULL.
+
+    The range lets SQLite use an index. It uses none for IS NOT NULL.
+    """
+    return moment.between(_EARLIEST, NEVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +55,50 @@ class Backoff:
         pause = min(self.first * float(2**doublings), self.longest)
         varied = pause * (1 + self.jitter * (2 * share - 1))
         return max(varied, min(requested, self.longest_varied))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueState:
+    """The numbers of waiting items and failures of a queue, and the time of the oldest item."""
+
+    waiting: int
+    #: Time since which the oldest item waits, or None if no item is waiting.
+    oldest_at: datetime | None
+    #: Number of items or destinations whose last attempt failed.
+    failing: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingDestination:
+    """A destination whose last attempt failed, without its address and its secrets."""
+
+    #: ID among the destinations of the queue.
+    id: str
+    name: str
+    #: Details such as the owner of the destination, or an empty string.
+    about: str = ""
+    waiting: int
+    attempts: int
+    failing_since: datetime | None
+    last_error: str | None = None
+    #: Time of the next attempt. None if nothing is waiting, or if an attempt is due.
+    next_attempt_at: datetime | None
+
+
+def read_queue_state(
+    *conditions: ColumnElement[bool],
+    since: SQLColumnExpression[Any],
+    has_failed: ColumnElement[bool],
+    session: Session,
+) -> QueueState:
+    """Return the state of the queued rows that meet the conditions.
+
+    `since` is the time since which a row waits, and `has_failed` selects rows that failed.
+    """
+    waiting, oldest_at, failing = session.execute(
+        select(func.count(), func.min(since), func.count().filter(has_failed)).where(*conditions)
+    ).one()
+    return QueueState(waiting=waiting, oldest_at=oldest_at, failing=failing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,3 +143,43 @@ class DeliveryQueue:
             .values(values)
             .returning(*returned)
         )
+
+    def build_waiting_condition(
+        self, now: datetime, has_failed: ColumnElement[bool]
+    ) -> ColumnElement[bool]:
+        """Return the condition for rows that are due, are being processed or will be retried.
+
+        Rows whose first attempt is in the future do not wait.
+        """
+        has_begun = has_failed if self.attempts is None else or_(self.attempts > 0, has_failed)
+        waiting = and_(is_set(self.due_at), or_(self.due_at <= now, has_begun))
+        return waiting if self.condition is None else and_(self.condition, waiting)
+
+    def get_state(
+        self,
+        *,
+        since: SQLColumnExpression[Any],
+        has_failed: ColumnElement[bool],
+        session: Session,
+        now: datetime,
+    ) -> QueueState:
+        """Return the state of the queue, reading only queued rows."""
+        waiting = self.build_waiting_condition(now, has_failed)
+        return read_queue_state(waiting, since=since, has_failed=has_failed, session=session)
+
+    def retry_now(
+        self, *conditions: ColumnElement[bool], session: Session, now: datetime, **values: Any
+    ) -> int:
+        """Make the queued rows that meet the conditions due, and return their number.
+
+        A row that is being processed may be processed twice, as after the end of a worker.
+        """
+        table: Any = self.due_at.class_
+        more = () if self.condition is None else (self.condition,)
+        retried = session.execute(
+            build_bulk_update(table)
+            .where(self.due_at > now, *more, *conditions)
+            .values({self.due_at.key: now, **values})
+            .returning(table.id)
+        )
+        return len(retried.all())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
@@ -14,6 +14,7 @@ from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.alerts.listing.filters import SEVERITIES
 from domain.core.database.bulk_statements import build_bulk_delete
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.delivery.queue import QueueState, read_queue_state
 from domain.paging.notifications.message_content import format_one_line, truncate_text
 from domain.paging.notifications.notice_checks import (
     find_allowed_projects,
@@ -146,6 +147,11 @@ def delete_assignment_notices(*, session: Session) -> None:
     """Delete all notices, because email is not configured."""
     if session.scalar(select(AssignmentNotice.id).limit(1)) is not None:
         session.execute(delete(AssignmentNotice))
+
+
+def get_assignment_queue_state(*, session: Session) -> QueueState:
+    """Return the state of the queue of notices. Notices have no attempts, so none is failing."""
+    return read_queue_state(since=AssignmentNotice.created_at, has_failed=false(), session=session)
 
 
 def _delete_notices(ids: Sequence[int], *, session: Session) -> None:

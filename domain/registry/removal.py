@@ -5,7 +5,7 @@ registry's clock, as in notifications. Everything pushed up to that time counts 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,10 +14,10 @@ import re2
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.bulk_statements import build_bulk_update
+from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
-from domain.delivery.queue import Backoff, DeliveryQueue
+from domain.delivery.queue import Backoff, DeliveryQueue, FailingDestination, QueueState
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, list_all_tags
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
@@ -318,3 +318,54 @@ def remove_repository(
         .values(removed_at=pushed_until)
     )
     return True
+
+
+def get_removal_queue_state(*, session: Session, now: datetime) -> QueueState:
+    """Return the state of the queue of removals, which wait since users requested them."""
+    return REMOVAL_QUEUE.get_state(
+        since=RegistryRemoval.requested_at,
+        has_failed=RegistryRemoval.failures > 0,
+        session=session,
+        now=now,
+    )
+
+
+def list_failing_removals(*, session: Session) -> Sequence[FailingDestination]:
+    """Return the removals whose last attempt failed, oldest first."""
+    rows = session.execute(
+        select(RegistryRemoval, RegistryRepository.name)
+        .join(RegistryRepository, RegistryRepository.id == RegistryRemoval.repository_id)
+        .where(RegistryRemoval.failures > 0)
+        .order_by(RegistryRemoval.requested_at, RegistryRemoval.id)
+    )
+    return [
+        FailingDestination(
+            id=str(row.id),
+            name=name,
+            about="some tags" if row.rule else "the whole repository",
+            waiting=1,
+            attempts=row.failures,
+            failing_since=row.requested_at,
+            last_error=row.failure,
+            next_attempt_at=row.due_at,
+        )
+        for row, name in rows
+    ]
+
+
+def retry_removal(removal_id: int, *, session: Session, now: datetime) -> None:
+    """Make a removal due."""
+    REMOVAL_QUEUE.retry_now(RegistryRemoval.id == removal_id, session=session, now=now)
+
+
+def give_up_removal(removal_id: int, *, session: Session) -> int:
+    """Delete a removal from the queue, and return the number of deleted removals.
+
+    Tags that the registry has not deleted are still listed, so they can be deleted again.
+    """
+    deleted = session.execute(
+        build_bulk_delete(RegistryRemoval)
+        .where(RegistryRemoval.id == removal_id)
+        .returning(RegistryRemoval.id)
+    )
+    return len(deleted.all())

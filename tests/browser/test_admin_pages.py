@@ -116,7 +116,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
     store_setting(live_sqlite, "page_size", "5")
     store_setting(live_sqlite, "oauth2_device_grant_flow", "false")
     yield [
-        *("/admin", "/admin/deliveries?received_after=2026-01-01", "/admin/notifications"),
+        *("/admin", "/admin/deliveries?received_after=2026-01-01", "/admin/queues"),
         *(f"/admin/users?group={group}" for group in ("people", "locked")),
         *("/admin/users?search=nobody-at-all", "/admin/users/new", f"/admin/users/{user_id}"),
         *("/admin/member_roles", "/admin/member_roles/new"),

@@ -29,7 +29,9 @@ from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.mail.outbox import get_mail_queue_state
 from domain.delivery.outgoing.destinations import DestinationState
+from domain.delivery.queue import QueueState
 from domain.delivery.webhooks.endpoints import get_webhook_backlog
+from domain.housekeeping.queues import QUEUES
 from domain.oauth.personal_tokens.token_lists import LegacyAdminToken, list_legacy_admin_tokens
 from web.admin.security_warnings import SecurityWarning, list_security_warnings
 from web.admin.settings import get_settings_in_transaction
@@ -289,7 +291,9 @@ def list_integration_metrics() -> Sequence[Gauge]:
 
 def list_mail_metrics() -> Sequence[Gauge]:
     """Return the state of the mail queue, or an empty sequence if it is unknown."""
-    mail = _read_or_log_failure("email", lambda: get_mail_queue_state(session=db.session()))
+    mail = _read_or_log_failure(
+        "email", lambda: get_mail_queue_state(session=db.session(), now=get_current_time())
+    )
     if mail is None:
         return ()
     return (
@@ -305,6 +309,33 @@ def list_mail_metrics() -> Sequence[Gauge]:
             mail.failing,
         ),
     )
+
+
+def list_queue_metrics() -> Sequence[Gauge]:
+    """Return the state of each delivery queue, or an empty sequence if it is unknown."""
+    moment = get_current_time()
+    found = _read_or_log_failure(
+        "queues",
+        lambda: {each.name: each.get_state(db.session(), moment) for each in QUEUES},
+    )
+    families: tuple[tuple[str, str, Callable[[QueueState], float]], ...] = (
+        ("gatebell_queue_waiting", "Items that wait in a queue.", lambda state: state.waiting),
+        (
+            "gatebell_queue_oldest_age_seconds",
+            "Waiting time of the oldest item.",
+            lambda state: _get_age_seconds(state.oldest_at, moment),
+        ),
+        (
+            "gatebell_queue_failing",
+            "Items or destinations whose last attempt failed.",
+            lambda state: state.failing,
+        ),
+    )
+    return [
+        Gauge(name, words, get_value(state), {"queue": queue})
+        for name, words, get_value in families
+        for queue, state in (found or {}).items()
+    ]
 
 
 def _get_age_seconds(began_at: datetime | None, moment: datetime) -> float:

@@ -95,6 +95,10 @@ _COMMANDS = {
     ),
     "projects": ("namespaces:projects", "Manage projects."),
     "prune": ("prune:prune_command", "Remove expired and deleted data immediately."),
+    "queues": (
+        "domain.housekeeping.queues",
+        "Show delivery queues, and retry or give up failing destinations.",
+    ),
     "registry": ("registry:registry", "Configure the container registry."),
     "releases": ("releases:releases", "Check which API calls a release breaks."),
     "reports": (

@@ -71,7 +71,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
 @run_in_transaction
 def status_command() -> dict[str, Any]:
     """Show the state of the email queue."""
-    state = get_mail_queue_state(session=db.session())
+    state = get_mail_queue_state(session=db.session(), now=get_current_time())
     oldest = state.oldest_at
     return {
         "waiting": state.waiting,

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import exists, func, or_, select, true
+from sqlalchemy import ColumnElement, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring, UndecryptableError
-from domain.delivery.queue import Backoff, DeliveryQueue
+from domain.delivery.queue import Backoff, DeliveryQueue, QueueState, is_set, read_queue_state
 from models import Mail
 
 MAIL_QUEUE = DeliveryQueue(
@@ -28,6 +28,8 @@ _BATCH_SIZE = 200
 #: URL of this service that ends with a secret, such as `/-/invitations/…`. The group contains the
 #: URL without the secret.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
+#: Condition for messages whose last attempt failed.
+MAIL_HAS_FAILED: ColumnElement[bool] = Mail.last_error.is_not(None)
 #: Condition that at least one message is due.
 MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
 
@@ -186,12 +188,11 @@ def _store_result(
     kept = redact_secret_links(message.text)
     if send_at is None and kept != message.text:
         values["text_ciphertext"] = keyring.encrypt(kept)
-    session.execute(
-        build_bulk_update(Mail)
-        # The claim of this message may have expired. Only the latest claim may store its result.
-        .where(Mail.id == message.id, Mail.tries == message.tries)
-        .values(values)
-    )
+    # The claim of this message may have expired. Only the latest claim may store its result.
+    is_claimed = Mail.id == message.id, Mail.tries == message.tries
+    # A message that was given up during the attempt is not queued again.
+    is_queued = () if send_at is None else (Mail.send_at.is_not(None),)
+    session.execute(build_bulk_update(Mail).where(*is_claimed, *is_queued).values(values))
 
 
 def encrypt_plaintext_emails(
@@ -228,27 +229,19 @@ def encrypt_plaintext_emails(
     return total
 
 
-@dataclass(frozen=True, kw_only=True)
-class MailQueueState:
-    """The numbers of queued and failing emails, and the time of the oldest queued email."""
+def get_mail_queue_state(*, session: Session, now: datetime) -> QueueState:
+    """Return the state of the email queue, reading only queued messages.
 
-    waiting: int
-    #: Time at which the oldest message was queued, or None if the queue is empty.
-    oldest_at: datetime | None
-    #: Number of queued messages with failed attempts.
-    failing: int
-
-
-def get_mail_queue_state(*, session: Session) -> MailQueueState:
-    """Return the state of the email queue, reading only queued messages."""
-    count, oldest, failing = session.execute(
-        select(
-            func.count(),
-            func.min(Mail.created_at),
-            func.count().filter(Mail.last_error.is_not(None)),
-        ).where(or_(Mail.send_at.is_not(None), Mail.next_try_at.is_not(None)))
-    ).one()
-    return MailQueueState(waiting=count, oldest_at=oldest, failing=failing)
+    The oldest message waits since it was queued. Messages with failed attempts are failing.
+    """
+    by_older_releases = is_set(Mail.next_try_at)
+    is_queued = MAIL_QUEUE.build_waiting_condition(now, MAIL_HAS_FAILED)
+    return read_queue_state(
+        or_(is_queued, by_older_releases),
+        since=Mail.created_at,
+        has_failed=MAIL_HAS_FAILED,
+        session=session,
+    )
 
 
 def count_abandoned_emails(*, session: Session) -> int:

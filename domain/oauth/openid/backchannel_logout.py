@@ -11,14 +11,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from joserfc import jwt
-from sqlalchemy import delete, exists, or_, select
+from sqlalchemy import case, delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.due_time_sql import NOW
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
-from domain.delivery.queue import Backoff, DeliveryQueue
+from domain.delivery.queue import (
+    Backoff,
+    DeliveryQueue,
+    FailingDestination,
+    QueueState,
+    read_queue_state,
+)
 from domain.oauth.openid.id_tokens import get_subject
 from domain.oauth.openid.signing_keys import SIGNING_ALGORITHM, get_or_create_signing_key
 from models import Application, BackchannelSession
@@ -165,3 +171,58 @@ def schedule_logout_retry(ended_session: EndedSession, *, session: Session, now:
         .values(due_at=due_at)
     )
     return True
+
+
+#: Time at which a sign-in ended. Sign-ins that ended before an upgrade have no such time.
+_ENDED_AT = func.coalesce(BackchannelSession.ended_at, BackchannelSession.due_at)
+_HAS_FAILED = BackchannelSession.tries > 0
+
+
+def get_logout_queue_state(*, session: Session) -> QueueState:
+    """Return the state of the queue of notifications, which wait since their sign-ins ended."""
+    return read_queue_state(_IS_ENDED, since=_ENDED_AT, has_failed=_HAS_FAILED, session=session)
+
+
+def list_failing_applications(*, session: Session) -> Sequence[FailingDestination]:
+    """Return the applications that did not accept a notification, longest failing first."""
+    oldest = func.min(_ENDED_AT).label("oldest")
+    rows = session.execute(
+        select(
+            Application.id,
+            Application.name,
+            func.count().label("waiting"),
+            func.max(BackchannelSession.tries).label("tries"),
+            oldest,
+            func.min(BackchannelSession.due_at).label("due_at"),
+        )
+        .join(BackchannelSession, BackchannelSession.application_id == Application.id)
+        .where(_IS_ENDED)
+        .group_by(Application.id, Application.name)
+        .having(func.max(BackchannelSession.tries) > 0)
+        .order_by(oldest)
+    )
+    return [
+        FailingDestination(
+            id=str(row.id),
+            name=row.name,
+            waiting=row.waiting,
+            attempts=row.tries,
+            failing_since=row.oldest,
+            next_attempt_at=row.due_at,
+        )
+        for row in rows
+    ]
+
+
+def retry_logout_notifications(application_id: int, *, session: Session, now: datetime) -> None:
+    """Make the notifications to an application due.
+
+    The attempt does not count, so that administrators cannot use up the attempts.
+    """
+    tries = BackchannelSession.tries
+    LOGOUT_QUEUE.retry_now(
+        BackchannelSession.application_id == application_id,
+        session=session,
+        now=now,
+        tries=case((tries > 1, tries - 1), else_=tries),
+    )

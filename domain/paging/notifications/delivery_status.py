@@ -331,6 +331,28 @@ def report_abandoned_messages(
     _report_contact_failure(note, contact, reason, policy, *live, session=session, now=now)
 
 
+def add_given_up_activity_entries(
+    contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
+) -> None:
+    """Add an activity entry to the alerts in messages that an administrator gave up."""
+    batches = {each.batch_id for each in messages if each.batch_id is not None}
+    if not batches:
+        return
+    live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
+    name, by = _describe_contact(contact, session)
+    entry = f"was not paged by {by}: an administrator gave up. No further attempt is made."
+    add_page_activity_entries(
+        entry, *live, user_id=contact.user_id, name=name, session=session, now=now
+    )
+
+
+def _describe_contact(contact: Contact, session: Session) -> tuple[str, str]:
+    """Return the name of a contact's owner, and the means by which the contact is paged."""
+    user = session.get(User, contact.user_id) if contact.user_id is not None else None
+    by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
+    return user.username if user else contact.label, by
+
+
 def _report_contact_failure(
     text: str,
     contact: Contact,
@@ -345,9 +367,7 @@ def _report_contact_failure(
     The maintainers receive one notice for each outage of a contact, regardless of the number of
     messages.
     """
-    user = session.get(User, contact.user_id) if contact.user_id is not None else None
-    name = user.username if user else contact.label
-    by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
+    name, by = _describe_contact(contact, session)
     entry = text.format(by=by, reason=reason)
     add_page_activity_entries(
         entry, *pages, user_id=contact.user_id, name=name, session=session, now=now

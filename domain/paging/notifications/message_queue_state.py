@@ -1,4 +1,4 @@
-"""State of the message queue: queued messages, completed messages, and failing contacts."""
+"""State of the message queue: queued messages, abandoned messages, and failing contacts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.types.base import get_column_values
+from domain.delivery.queue import FailingDestination, QueueState
 from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES, get_contact_type
 from domain.paging.notifications.message_queue import build_due_message_condition, queue_batch
@@ -23,7 +24,7 @@ from domain.paging.notifications.states import (
 )
 from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
-#: Maximum numbers of failing contacts and of given-up messages that are listed.
+#: Maximum number of given-up messages that are listed.
 _MAX_LISTED = 50
 #: Delay after the due time, beyond which a page or message counts as overdue.
 _OVERDUE_TOLERANCE = timedelta(minutes=1)
@@ -53,22 +54,6 @@ class ContactTypeState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailingContact:
-    """A contact for which the last attempt failed, without the contact's address."""
-
-    id: int
-    #: Username, or path of the project or group.
-    owner: str
-    is_of_project: bool
-    type: ContactType
-    label: str
-    waiting: int
-    tries: int
-    failing_since: datetime
-    next_try_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class AbandonedMessage:
     """An abandoned message about alerts, with the owner and label of its contact."""
 
@@ -81,13 +66,12 @@ class AbandonedMessage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueState:
-    """The state of the message queue, including failing contacts and abandoned messages."""
+class MessageQueueState:
+    """The state of the message queue by contact type, and the latest abandoned messages."""
 
     types: tuple[ContactTypeState, ...]
     #: Number of pages that wait for batching or for the end of quiet hours.
     pages: int
-    failing: tuple[FailingContact, ...]
     given_up: tuple[AbandonedMessage, ...]
 
 
@@ -126,17 +110,27 @@ def find_contact_type_states(*, session: Session, now: datetime) -> Sequence[Con
     ]
 
 
-def get_queue_state(*, session: Session, now: datetime) -> QueueState:
-    """Return the state of the queue, with failing contacts and the latest abandoned messages."""
-    return QueueState(
+def get_message_queue_state(*, session: Session, now: datetime) -> MessageQueueState:
+    """Return the state of the queue by contact type, with the latest abandoned messages."""
+    return MessageQueueState(
         types=tuple(find_contact_type_states(session=session, now=now)),
         pages=session.scalar(_UNBATCHED_PAGES_QUERY) or 0,
-        failing=tuple(_list_failing_contacts(session)),
         given_up=tuple(_list_abandoned_messages(session)),
     )
 
 
-def _list_failing_contacts(session: Session) -> list[FailingContact]:
+def get_paging_queue_state(*, session: Session, now: datetime) -> QueueState:
+    """Return the state of the queues of all contact types together."""
+    states = find_contact_type_states(session=session, now=now)
+    return QueueState(
+        waiting=sum(each.waiting for each in states),
+        oldest_at=min((each.oldest_at for each in states if each.oldest_at), default=None),
+        failing=sum(each.failing for each in states),
+    )
+
+
+def list_failing_contacts(*, session: Session) -> Sequence[FailingDestination]:
+    """Return the contacts whose last attempt failed, longest failing first."""
     waiting = (
         select(func.count(PageMessage.id))
         .where(PageMessage.contact_id == Contact.id, PageMessage.ended_at.is_(None))
@@ -149,17 +143,18 @@ def _list_failing_contacts(session: Session) -> list[FailingContact]:
         .outerjoin(Group, Group.id == Contact.group_id)
         .where(Contact.failing_since.is_not(None))
         .order_by(Contact.failing_since)
-        .limit(_MAX_LISTED)
     )
     return [
-        FailingContact(
-            **get_column_values(row, FailingContact) | {"type": get_contact_type(row.type)},
-            owner=username or path,
-            is_of_project=username is None,
+        FailingDestination(
+            id=str(row.id),
+            name=row.label,
+            about=f"{path or f'@{username}'} · {get_contact_type(row.type).label.lower()}",
             waiting=count,
+            attempts=row.tries,
+            failing_since=row.failing_since,
+            next_attempt_at=row.next_try_at,
         )
         for row, username, path, count in rows
-        if row.failing_since is not None
     ]
 
 
@@ -186,19 +181,13 @@ def _list_abandoned_messages(session: Session) -> list[AbandonedMessage]:
     ]
 
 
-@action("paging_queue.try_now")
-def retry_contact_now(work: UnitOfWork, contact_id: int) -> bool:
-    """Retry a failing contact now.
-
-    Return False if no message is queued for the contact.
-    """
-    found = work.session.execute(
+def retry_contact_now(contact_id: int, *, session: Session, now: datetime) -> None:
+    """Make the next attempt at a contact due, if messages are queued for it."""
+    session.execute(
         build_bulk_update(Contact)
         .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
-        .values(next_try_at=work.now)
-        .returning(Contact.id)
-    ).first()
-    return found is not None
+        .values(next_try_at=now)
+    )
 
 
 @action("paging_queue.send_again")

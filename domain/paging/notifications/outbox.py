@@ -20,10 +20,12 @@ from domain.accounts.users import ACTIVE
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.core.database.locks import AdvisoryLock
 from domain.core.due_time_sql import NOW, Moment
+from domain.core.errors import ConflictError
 from domain.core.keyring import Keyring, UndecryptableError
 from domain.paging.notifications.contact_types.base import ContactMessage, SendProblem
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
+    add_given_up_activity_entries,
     deactivate_device,
     find_failed_batches,
     record_pages_accepted,
@@ -299,6 +301,31 @@ def _lock_contact(
     session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
     contact = session.scalar(select(Contact).where(*which).with_for_update())
     return _ContactQueue(contact, session, now) if contact is not None else None
+
+
+def give_up_tried_messages(contact_id: int, *, session: Session, now: datetime) -> int:
+    """Give up the messages to a contact that failed before, and return their number.
+
+    The activity of the alerts shows this. The first failure of a message has already notified the
+    fallback contacts and the escalation, so neither waits for the message. Raise ConflictError if a
+    worker is sending messages to the contact.
+    """
+    AdvisoryLock.FAILING_CONTACTS.acquire(session)
+    queue = _lock_contact(Contact.id == contact_id, session=session, now=now)
+    if queue is None:
+        return 0
+    contact = queue.contact
+    if contact.claimed_until is not None and contact.claimed_until > now:
+        raise ConflictError("A message to this contact is being sent. Try again in a minute.")
+    over = queue.list_waiting_messages(
+        PageMessage.tries > 0, PageMessage.kind.in_([each.value for each in RETRIED_KINDS])
+    )
+    add_given_up_activity_entries(contact, over, session=session, now=now)
+    queue.complete_messages(over, get_message_state_after(MessageEvent.GIVEN_UP))
+    session.flush()
+    if not queue.list_waiting_messages(build_due_message_condition(now)):
+        contact.next_try_at = queue.find_next_delayed_time()
+    return len(over)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ class MessageEvent(StrEnum):
     FAILED = "an attempt fails"
     REFUSED = "the message is rejected permanently"
     TOO_OLD = "an attempt fails after six hours"
+    GIVEN_UP = "an administrator gives up the message"
     OTHERS_FAILED = "the message is delayed, and all contacts that were notified have failed"
     NOTHING_TO_SAY = "none of the alerts in the message needs attention anymore"
     NOT_ALLOWED = "none of the pages in the message may be sent"
@@ -172,6 +173,9 @@ MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransit
             MessageState.GIVEN_UP, "The activity of the alerts shows this."
         ),
         MessageEvent.TOO_OLD: DeliveryTransition(
+            MessageState.GIVEN_UP, "The activity of the alerts shows this."
+        ),
+        MessageEvent.GIVEN_UP: DeliveryTransition(
             MessageState.GIVEN_UP, "The activity of the alerts shows this."
         ),
         MessageEvent.OTHERS_FAILED: DeliveryTransition(

@@ -10,7 +10,16 @@ from sqlalchemy.orm import Session
 
 from domain.core.clock import read_system_clock
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import MAIL_QUEUE, NewEmail, queue_emails
+from domain.delivery.mail.failing_mail import give_up_emails
+from domain.delivery.mail.outbox import (
+    MAIL_QUEUE,
+    ClaimedEmail,
+    NewEmail,
+    claim_due_email,
+    queue_emails,
+    record_email_failed,
+    record_email_sent,
+)
 from domain.delivery.queue import Backoff
 from models import Mail
 
@@ -81,3 +90,22 @@ def test_a_worker_skips_rows_that_another_worker_is_claiming(
     with Session(engine) as first, Session(engine) as second:
         assert _claim(first, 1) == [(due_emails[0], 1)]
         assert _claim(second, 1) == [(due_emails[1], 1)]
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+@pytest.mark.usefixtures("due_emails")
+def test_an_email_that_is_given_up_during_an_attempt_is_not_queued_again(
+    engine: Engine, *, is_sent: bool
+) -> None:
+    keyring = Keyring("k" * 32)
+    with Session(engine) as session:
+        session.execute(update(Mail).values(last_error="timeout"))
+        claimed = claim_due_email(session=session, keyring=keyring, now=_NOW)
+        assert isinstance(claimed, ClaimedEmail)
+        assert give_up_emails("x.example", session=session, keyring=keyring, now=_NOW) == 4
+        if is_sent:
+            record_email_sent(claimed, session=session, keyring=keyring, now=_NOW)
+        else:
+            record_email_failed(claimed, "timeout", session=session, keyring=keyring, now=_NOW)
+        row = session.get_one(Mail, claimed.id, populate_existing=True)
+        assert (row.send_at, row.sent_at is not None) == (None, is_sent)

@@ -219,6 +219,8 @@ tests:
     input_series:
       - {series: 'up{job="gatebell", instance="one"}', values: '1 1 0 0 0 0 0 0'}
       - {series: 'gatebell_mail_queue_age_seconds', values: '1810+60x20'}
+      - {series: 'gatebell_queue_oldest_age_seconds{queue="email"}', values: '910+60x20'}
+      - {series: 'gatebell_queue_oldest_age_seconds{queue="audit_streams"}', values: '910+60x20'}
       - series: 'gatebell_database_pool_events_total{event="timed_out", instance="one"}'
         values: '0 0 0 3 3 3 3 3 3 3'
       - {series: 'gatebell_worker_last_seen_timestamp_seconds', values: '0+60x20'}
@@ -234,6 +236,12 @@ tests:
         exp_alerts:
           - exp_labels: {severity: medium}
             exp_annotations: {summary: "Emails from Gatebell have been waiting for 36m 10s"}
+      - eval_time: 6m
+        alertname: GatebellQueueDelayed
+        exp_alerts:
+          - exp_labels: {severity: medium, queue: audit_streams}
+            exp_annotations:
+              summary: "The queue audit_streams contains an item that has been waiting for 21m 10s"
       - {eval_time: 2m, alertname: GatebellPoolExhausted, exp_alerts: []}
       - eval_time: 5m
         alertname: GatebellPoolExhausted

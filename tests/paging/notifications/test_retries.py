@@ -25,7 +25,7 @@ from domain.paging.notifications.message_content import build_page_content
 from domain.paging.notifications.message_queue import CONTACT_BACKOFF, GIVE_UP_AFTER
 from domain.paging.notifications.message_queue_state import (
     find_contact_type_states,
-    get_queue_state,
+    get_message_queue_state,
     requeue_message,
 )
 from domain.paging.notifications.send_checks import find_visible_projects
@@ -224,7 +224,7 @@ def test_an_administrator_can_resend_an_undeliverable_page(pages: Pages, mailbox
     mailbox.recipient_answers += ["550 no", "550 no"]
     pages.run_for(5)
     with pages.session() as session:
-        state = get_queue_state(session=session, now=pages.now)
+        state = get_message_queue_state(session=session, now=pages.now)
         given_up = state.given_up[0]
         assert (given_up.owner, given_up.tries) == ("alice", 1)
         assert requeue_message(work_in(session, now=pages.now), given_up.id)

@@ -42,7 +42,7 @@ def test_pages_offer_the_contact_type(visitor: FlaskClient) -> None:
     answer = visitor.post("/-/user_settings/contacts", data=form, follow_redirects=True)
     assert "The code is being sent." in answer.text
     assert "<bdi>loft</bdi>" in answer.text
-    assert "Carrier pigeons" in visitor.get("/admin/notifications").text
+    assert "Carrier pigeons" in visitor.get("/admin/queues").text
 
 
 def test_the_api_accepts_and_documents_the_contact_type(visitor: FlaskClient) -> None:

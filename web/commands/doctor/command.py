@@ -352,7 +352,8 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_waiting_mail(session: Session) -> Iterator[CheckResult]:
-    state, moment = get_mail_queue_state(session=session), get_current_time()
+    moment = get_current_time()
+    state = get_mail_queue_state(session=session, now=moment)
     if state.oldest_at and moment - state.oldest_at > _MAX_MAIL_WAIT:
         waited = format_duration(moment - state.oldest_at)
         queued = pluralize(state.waiting, "email")

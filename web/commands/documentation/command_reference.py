@@ -24,7 +24,7 @@ TOPICS = {
         *("channels", "import"),
     ),
     "Configuration and health": (
-        *("doctor", "settings", "secrets", "mail", "version", "completion"),
+        *("doctor", "queues", "settings", "secrets", "mail", "version", "completion"),
     ),
     "Backups, upgrades and cleanup": (
         *("backup", "restore", "repositories", "upgrade-check", "prune"),

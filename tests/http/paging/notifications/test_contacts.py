@@ -348,9 +348,9 @@ def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     api_caller(gatebell, make_user(gatebell)).done("POST", "/user/contacts", status=201, json=body)
     wait_until(lambda: sent_by_email(gatebell) > before, "a code is counted")
     root = make_user(gatebell, name="root", admin=True)
-    page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/notifications")
+    page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/queues")
     assert page.status_code == 200
-    assert "No messages are waiting to be sent." in page.text
+    assert "Nothing is waiting." in page.text
     text = gatebell.http().get(f"{gatebell.url}/metrics").text
     assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
     assert 'gatebell_page_queue_age_seconds{channel="apprise"} 0.0' in text
