@@ -23,12 +23,12 @@ from domain.alerts.parsing.severity import (
 )
 from domain.alerts.parsing.text_conversion import is_blank
 from domain.alerts.parsing.times import parse_end_time
+from domain.alerts.recognition.affected_objects import find_affected_object
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
     SERVICE_THINGS,
     Confidence,
     FieldMatch,
-    find_affected_object,
     find_field_match,
     is_code,
     propose_severity_leaf,
@@ -93,7 +93,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
 
     A top-level value whose key is the name of its field needs no path.
     """
-    found = _find_fields(messages)
+    found = _add_title(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
     snapshot = find_snapshot(messages.firing)
     title = found.get(AlertField.TITLE)
@@ -255,6 +255,14 @@ def _find_fields(messages: Messages) -> dict[AlertField, FieldMatch]:
     return found if is_complete else {**found, **dict(_find_service(messages, found))}
 
 
+def _add_title(found: Mapping[AlertField, FieldMatch]) -> Mapping[AlertField, FieldMatch]:
+    """Use the name of the service or job as the title if no other value describes the problem."""
+    service = found.get(AlertField.SERVICE)
+    if AlertField.TITLE in found or service is None:
+        return found
+    return {**found, AlertField.TITLE: replace(service, confidence=Confidence.UNSURE)}
+
+
 def _find_service(
     messages: Messages, found: Mapping[AlertField, FieldMatch]
 ) -> Iterator[tuple[AlertField, FieldMatch]]:
@@ -321,7 +329,7 @@ def _propose_resolution(
         )
     resolution = propose_resolution(messages)
     if resolution is not None:
-        is_sentence = resolution.rule.operator in {
+        is_sentence = " " in resolution.rule.words[0] or resolution.rule.operator in {
             Operator.CONTAINS_WORD,
             Operator.IS_NOT,
             Operator.IS_MISSING,
