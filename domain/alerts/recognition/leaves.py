@@ -388,8 +388,8 @@ def _add_object_words(leaves: list[Leaf]) -> list[Leaf]:
 def _simplify_second_ids(leaves: list[Leaf]) -> list[Leaf]:
     """Name the second identifiers of objects `id`.
 
-    If several objects have different values for both `id` and `node_id`, the second key does not
-    identify a node.
+    In `{"id": 4, "node_id": "R_4"}`, the second key does not identify a node if several objects
+    have both keys with different values.
     """
     plain = {leaf.path[:-1] for leaf in leaves if leaf.own_words == ("id",)}
     second: dict[object, list[Leaf]] = {}

@@ -40,7 +40,8 @@ from domain.alerts.recognition.identity import (
     identify_snapshot_problem,
     propose_identity,
 )
-from domain.alerts.recognition.key_splitting import parse_word_set
+from domain.alerts.recognition.identity_words import ALERT_WORDS
+from domain.alerts.recognition.key_splitting import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.questions import Question, list_questions, propose_word_severity
@@ -103,6 +104,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         title.leaf.path if title else None,
     )
     resolution = _propose_resolution(messages, found, identity, snapshot)
+    identity = _put_items_first(identity, resolution) if identity and not snapshot else identity
     paths = _list_paths(messages, found, identity)
     if snapshot is not None:
         paths = {field: snapshot.add_removed_problem_path(given) for field, given in paths.items()}
@@ -181,6 +183,20 @@ def _propose_identity(
         moved = known and find_moved_identity(messages, known)
         return found if found and not (moved and moved.moved) else moved
     return found
+
+
+def _put_items_first(found: Identity, resolution: Resolution | None) -> Identity:
+    """Return the identity with the values of the items first if each item has its own state.
+
+    Then each item of an array of alerts or events becomes an alert.
+    """
+    path = resolution.rule.path if resolution else ()
+    end = path.index(0) if 0 in path else 0
+    if not end or (ALERT_WORDS | {"event"}).isdisjoint(split_words(str(path[end - 1]))):
+        return found
+    given = [each for each in found.paths if 0 not in each[end + 1 :]]
+    items = [each for each in given if each[: end + 1] == path[: end + 1]]
+    return replace(found, paths=tuple(dict.fromkeys((*items, *found.paths))))
 
 
 def _preserve_low_confidence(
