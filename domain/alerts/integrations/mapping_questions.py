@@ -240,7 +240,8 @@ class _AnswerBuilder:
         if name == RULE_QUESTION:
             return mapping.rules.resolved_when, mapping.rules.is_guess
         if name == AlertField.SEVERITY:
-            return mapping.rules.severity_words.get(self._severity_word)
+            source = mapping.sources[AlertField.SEVERITY]
+            return source, mapping.rules.severity_words.get(self._severity_word)
         fields = (name, AlertField.SERVICE) if name == AlertField.HOSTS else (name,)
         sources = [mapping.sources.get(AlertField(each)) for each in fields]
         return sources, mapping.rules.ignored_words if name == AlertField.FINGERPRINT else ()

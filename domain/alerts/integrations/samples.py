@@ -20,6 +20,7 @@ from domain.alerts.parsing.mapping import (
     list_sample_values,
 )
 from domain.alerts.parsing.mapping_rules import (
+    MAX_JOINED_VALUES,
     MAX_RULES_PER_KIND,
     NO_RULES,
     MappingRules,
@@ -39,6 +40,7 @@ from domain.alerts.parsing.payload_paths import (
     parse_path,
     serialize_path,
 )
+from domain.alerts.parsing.severity import USUAL_SEVERITY_WORDS
 from domain.alerts.parsing.text_conversion import (
     convert_to_short_text,
     convert_to_text,
@@ -162,7 +164,8 @@ def build_rule_choices(rules: MappingRules) -> RuleChoices:
 
 def _build_join_choices(join: ValueJoin | None) -> Sequence[str]:
     chosen = [serialize_path(path) for path in join.paths] if join else []
-    return chosen + [""] * max(_OFFERED_JOIN_COUNT - len(chosen), 1 if not chosen else 0)
+    has_room = len(chosen) < MAX_JOINED_VALUES
+    return chosen + [""] * max(_OFFERED_JOIN_COUNT - len(chosen), int(has_room))
 
 
 def _build_condition_choices(conditions: Sequence[PayloadCondition]) -> Sequence[ConditionChoice]:
@@ -385,18 +388,22 @@ def parse_mapping_choices(
     """Convert the choices in a form to a mapping.
 
     `saved` can also be a mapping that was proposed for a new sample. The severity words of `saved`
-    are retained. Raise InvalidError if a path is neither in the sample, nor in `saved`, nor in
-    `others`.
+    are retained. If another field is chosen for the severity, the usual severity words are added.
+    Raise InvalidError if a path is neither in the sample, nor in `saved`, nor in `others`.
     """
     paths = (*(value.path for value in sample.values), *saved.all_paths, *others)
     offered = frozenset(map(serialize_path, paths))
     rules = parse_rule_choices(chosen.rules, offered=offered)
     is_guess = saved.rules.is_guess and rules.resolved_when == saved.rules.resolved_when
+    read = _parse_chosen_paths(chosen.paths, offered)
+    known, words = AlertField.SEVERITY, saved.rules.severity_words
+    if known in read and read[known] != saved.paths.get(known):
+        words = {**USUAL_SEVERITY_WORDS, **words}
     return FieldMapping(
-        _parse_chosen_paths(chosen.paths, offered),
+        read,
         replace(
             rules,
-            severity_words=saved.rules.severity_words,
+            severity_words=words,
             is_guess=is_guess,
             confirmed=saved.rules.confirmed,
         ),

@@ -248,9 +248,15 @@ def _format_warning(guess: _Assumption | None, value: object, name: str) -> str 
     return f"{name} {guess.value.format(format_excerpt(value))}" if guess else None
 
 
+def _is_missing(value: object) -> bool:
+    """Return whether a value means that there is no time: a blank value, 0 or a hyphen."""
+    is_zero = isinstance(value, str | int | float) and str(value).strip() in {"0", "0.0", "-"}
+    return is_blank(value) or is_zero
+
+
 def parse_start_time(value: object, *, name: str, now: datetime) -> AlertStart:
     """Parse the start of an alert. If it is missing or not valid, `now` is used."""
-    if is_blank(value):
+    if _is_missing(value):
         return AlertStart(now, None, is_given=False)
     time, guess = _try_parse_time(value)
     if time is None or time == ZERO_TIME:
@@ -261,7 +267,7 @@ def parse_start_time(value: object, *, name: str, now: datetime) -> AlertStart:
 
 def parse_end_time(value: object, *, name: str) -> AlertEnd:
     """Parse the end of an alert. A missing, zero or invalid value means that there is no end."""
-    if is_blank(value):
+    if _is_missing(value):
         return _NO_END
     time, guess = _try_parse_time(value)
     if time is None:

@@ -5,7 +5,6 @@ worst. Each level of nesting and each additional word make a value less likely.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -68,7 +67,7 @@ _FALLBACK_TITLES = (
     "finding category|issue category|problem category|alert category|event category",
     "display name|target name|name|label",
     "cause|reason|description|details|content|error message|exception|error|body",
-    "event type code|event type|type|event|context|headline text",
+    "event type code|event type|type|event|context|headline text|state|status",
     "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
@@ -87,19 +86,18 @@ LINK_OWNERS = parse_word_set(
 )
 #: Words that are not names.
 NO_NAMES = NO_VALUES | parse_word_set("default global main current all any null n/a na undefined")
-_SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
+SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
 #: Kinds of objects that contain the affected objects of several alerts.
-_AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
+AREA_WORDS = parse_word_set("workspace environment folder location zone dashboard")
 #: Kinds of objects whose name is the location of a problem, not its description.
-_PLACES = _SCOPE_WORDS | _AREA_WORDS | parse_word_set("host server node device service app cluster")
+_PLACES = SCOPE_WORDS | AREA_WORDS | parse_word_set("host server node device service app cluster")
 #: Kinds of objects that are not affected by a problem although they have names and identifiers.
-_NOT_AFFECTED = parse_word_set(
+NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
     "notification feature project version definition error exception template feed cause group "
     "category run build execution environment check test workflow pipeline job plugin source tool "
-    "provider vendor suite"
+    "provider vendor suite license cwe advisory vulnerability"
 )
-_AFFECTED_WORDS = parse_word_set("affected impacted compromised violating")
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _PUBLICATION_WORDS = parse_word_set("publication published disclosure disclosed modification")
 #: Words for machines that run the checks of a monitoring tool.
@@ -113,6 +111,9 @@ _UNMARKED_SEVERITIES = parse_word_set("normal default")
 _HOST_WORDS = parse_word_set("host server target endpoint site website entity node device")
 #: Kinds of objects whose links may lead to the monitoring tool or to code.
 _OTHER_ENDS = parse_word_set("host server node device repository repo vcs webhook callback")
+#: Pattern of addresses of pages, mailboxes and accounts, which do not name a monitored host.
+_ADDRESS_SIGN = re.compile("://|@")
+_API_LINK = re.compile(r"https?://api\.", re.IGNORECASE)
 _HOME_PAGE = re.compile(
     r"https?://[^/?#]+(/+(admin|app|console|dashboard|home|index|login|ui)?\b)*(\.\w+)?[/?#]*",
     re.IGNORECASE,
@@ -122,6 +123,8 @@ _MACHINE_SIGN = re.compile(r"[\d.:-]|localhost")
 #: Kinds of objects whose host is the website of a program. Such a host is used only if no other
 #: value names a host.
 _SITE_WORDS = parse_word_set("application app site portal console")
+#: Keys of accounts of the monitoring tool, although such an account may be called “server”.
+_ACCOUNT_KEYS = tuple((word,) for word in ("permalink", "organization", "tenant", "workspace"))
 #: Kinds of affected objects that are services and not hosts.
 SERVICE_THINGS = parse_word_set(
     "application component connection package project repository service system"
@@ -143,7 +146,11 @@ _EVENT_WORDS = parse_word_set(
 #: Keys for names of people.
 _PERSON_KEYS = tuple((word, "name") for word in ("real", "first", "last", "full", "user", "sur"))
 _MAX_TITLE = 150
-_IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
+#: Maximum length of an abbreviation, such as the type of a record.
+_MAX_ABBREVIATION = 3
+#: Words of comparisons, which do not describe a problem.
+_COMPARISON_WORDS = parse_word_set("greater less than or equal to above below over under not")
+IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
 #: Kinds of objects that can be named after a state, such as a check named `unreachable`.
 _CHECKING_WORDS = parse_word_set("check monitor rule service job test sensor")
 #: Kinds of objects whose title or name applies to many alerts.
@@ -156,6 +163,12 @@ def _is_text(leaf: Leaf) -> bool:
     """Return whether a value is human-readable text."""
     is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
     return bool(leaf.text) and not is_other
+
+
+def _is_description(leaf: Leaf) -> bool:
+    """Return whether a value is a text that does not describe a repository or another scope."""
+    is_of_scope = not (SCOPE_WORDS | AREA_WORDS).isdisjoint(leaf.words[-2:-1])
+    return _is_text(leaf) and not (is_of_scope or leaf.is_run_reason)
 
 
 def _is_name(leaf: Leaf) -> bool:
@@ -183,14 +196,16 @@ def _is_title(leaf: Leaf) -> bool:
     is_other = (is_plain_state(leaf.text) and not is_name) or leaf.object_word in _UNNAMED_THINGS
     is_other |= leaf.text.casefold() in NO_NAMES and not leaf.is_top_level
     is_other |= leaf.is_generic or leaf.own_words in _PERSON_KEYS
+    is_other |= _COMPARISON_WORDS.issuperset(split_words(leaf.text))
     is_other |= leaf.is_resource_path or GENERIC_WORDS.issuperset(split_words(leaf.text))
     is_other |= leaf.object_word in _CLASSES and leaf.own_words[-1:] in (("title",), ("name",))
     return has_letter and _is_text(leaf) and not (is_other or leaf.is_run_reason)
 
 
 def _can_be_title(leaf: Leaf) -> bool:
-    """Return whether a string can be a title and is not the name of a group of objects."""
-    return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
+    """Return whether a string can be a title and is not an abbreviation or the name of a group."""
+    is_short = len(leaf.text) <= _MAX_ABBREVIATION
+    return _is_title(leaf) and not (is_short or set(leaf.words) & SCOPE_WORDS)
 
 
 def is_code(leaf: Leaf) -> bool:
@@ -217,7 +232,8 @@ def _is_multiword_title(leaf: Leaf) -> bool:
     return is_short and _can_be_title(leaf)
 
 
-def _is_host(leaf: Leaf) -> bool:
+def is_host(leaf: Leaf) -> bool:
+    """Return whether a value can be the name or the address of a host."""
     is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
     is_listed = any(isinstance(key, int) for key in leaf.path)
     is_place |= is_listed and leaf.object_word in ("agent", "location", "probe")
@@ -242,6 +258,15 @@ def _is_page_link(leaf: Leaf) -> bool:
     return leaf.is_link and not _HOME_PAGE.fullmatch(leaf.text)
 
 
+def _is_named_state(leaf: Leaf) -> bool:
+    """Return whether a state describes a problem in several words, such as `LIMIT_REACHED`."""
+    words = set(split_words(leaf.text))
+    is_plain = words <= GENERIC_WORDS | _EVENT_WORDS | STATE_WORDS.keys()
+    return len(words) > 1 and not is_plain and _is_title(leaf)
+
+
+_NAMED_STATES = FieldCriteria(phrases="event|state|status", fits=_is_named_state)
+
 #: Kinds of values by field, in the order in which values are chosen for the fields.
 FIELD_KINDS: Mapping[AlertField, FieldCriteria] = {
     AlertField.SEVERITY: FieldCriteria(
@@ -261,7 +286,7 @@ FIELD_KINDS: Mapping[AlertField, FieldCriteria] = {
         "ident|entity id|device id|serial|serial number|instance id|host id|node id|server id|"
         "resource id|arn|crn|urn|server url|host url",
         is_name=True,
-        fits=_is_host,
+        fits=is_host,
     ),
     AlertField.TITLE: FieldCriteria(
         phrases="title|alert title|incident title|incident name|alert name|summary|subject|"
@@ -279,7 +304,7 @@ FIELD_KINDS: Mapping[AlertField, FieldCriteria] = {
         phrases="description|long description|details|detail|long message|message|body|output|"
         "plugin output|reason|summary|msg|text|explanation|full message|error message|error|info|"
         "note|comment",
-        fits=lambda leaf: _is_text(leaf) and not leaf.is_run_reason,
+        fits=_is_description,
     ),
     AlertField.START_TIME: FieldCriteria(
         phrases="start time|started at|start at|started|fired at|triggered at|opened at|"
@@ -346,16 +371,18 @@ def find_field_match(
     kind = FIELD_KINDS[field]
     given = list(leaves)
     if field is AlertField.TITLE:
-        paths = [leaf.path for leaf in given]
-        given = [leaf for leaf in given if not _is_probable_object_name(leaf, paths)]
-        given = [leaf for leaf in given if not _is_end_of_full_name(leaf, given)]
+        given = _drop_object_names(given, taken)
     if field is AlertField.SOURCE_URL:
-        # A link to a host that the message names leads to the monitored object, not to the problem.
-        names = " ".join(leaf.text for leaf in given if "://" not in leaf.text).casefold()
-        given = [leaf for leaf in given if leaf.is_link]
-        given = [leaf for leaf in given if leaf.text.split("/")[2].casefold() not in names]
-    is_host = field is AlertField.HOSTS
-    machines = [leaf for leaf in given if is_host and _SITE_WORDS.isdisjoint(leaf.words[:-1])]
+        given = _list_problem_links(given, taken)
+    is_for_host = field is AlertField.HOSTS
+    accounts = {leaf.path[:-1] for leaf in given if leaf.own_words in _ACCOUNT_KEYS} - {()}
+    machines = [
+        leaf
+        for leaf in given
+        if is_for_host
+        and _SITE_WORDS.isdisjoint(leaf.words[:-1])
+        and leaf.path[:-1] not in accounts
+    ]
     best = _find_best_leaf(kind, machines, taken) or _find_best_leaf(kind, given, taken)
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
@@ -364,7 +391,7 @@ def find_field_match(
         described = replace(FIELD_KINDS[AlertField.DESCRIPTION], fits=_is_multiword_title)
         better = _find_best_leaf(described, given, (*taken, best.leaf.path))
         return replace(better, confidence=Confidence.UNSURE) if better else best
-    if is_host:
+    if is_for_host:
         is_unsure = best is None or best.confidence is Confidence.UNSURE
         best = (_find_address(given, taken) if is_unsure else None) or best
         return best and _prefer_host_name(best, given)
@@ -383,20 +410,48 @@ def find_field_match(
         is_name = best is not None and best.leaf.own_words[-1:] == ("name",)
         if best and is_name and (best.leaf.object_word in _PLACES or best.leaf.depth > 1):
             # The name of an event is better than the name of an object.
+            described = FieldCriteria(phrases="description|reason", fits=_is_multiword_title)
             best = (
                 _find_best_leaf(FieldCriteria(phrases=_EVENTS, fits=_is_event), given, taken)
+                or _find_best_leaf(described, given, taken)
+                or _find_best_leaf(_NAMED_STATES, given, taken)
                 or best
             )
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
 
 
+def _drop_object_names(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> list[Leaf]:
+    """Return the values except names of objects, which do not describe the problem."""
+    given = list(leaves)
+    objects = {leaf.text.casefold() for leaf in given if leaf.path in taken}
+    given = [leaf for leaf in given if leaf.text.casefold() not in objects]
+    paths = [leaf.path for leaf in given]
+    given = [leaf for leaf in given if not is_probable_object_name(leaf, paths)]
+    return [leaf for leaf in given if not _is_end_of_full_name(leaf, given)]
+
+
+def _list_problem_links(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> list[Leaf]:
+    """Return the links that may lead to the problem.
+
+    A link to a host that the message names leads to the monitored object. A link to an API is only
+    used if there is no link to a page.
+    """
+    texts = (leaf.text for leaf in leaves if not _ADDRESS_SIGN.search(leaf.text))
+    names = " ".join(texts).casefold()
+    links = [leaf for leaf in leaves if leaf.is_link]
+    links = [leaf for leaf in links if leaf.text.split("/")[2].casefold() not in names]
+    pages = [leaf for leaf in links if not _API_LINK.match(leaf.text)]
+    kind = FIELD_KINDS[AlertField.SOURCE_URL]
+    return pages if _find_best_leaf(kind, pages, taken) else links
+
+
 def _prefer_host_name(found: FieldMatch, leaves: Iterable[Leaf]) -> FieldMatch:
     """Return the name of a host instead of its identifier, if the payload contains the name."""
     leaf = found.leaf
     is_path = leaf.text.count("/") > 1 and not leaf.is_link
-    if leaf.own_words[-1:] == ("id",) and len(leaf.path) > 1:
-        beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and _is_host(each))
+    if leaf.own_words[-1:] in (("id",), ("serial",)) and len(leaf.path) > 1:
+        beside = (each for each in leaves if each.path[:-1] == leaf.path[:-1] and is_host(each))
         named = (each for each in beside if each.own_words in (("name",), ("display", "name")))
         return replace(found, leaf=next(named, leaf))
     return replace(found, confidence=Confidence.UNSURE) if leaf.is_uuid or is_path else found
@@ -410,7 +465,7 @@ def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> Fie
         if not (_HOST_WORDS.isdisjoint(leaf.words[-3:]) or leaf.describes_actor_or_past)
         and not (leaf.is_link and set(leaf.words) & _OTHER_ENDS)
         and leaf.path not in taken
-        and _is_host(leaf)
+        and is_host(leaf)
         and all(_ADDRESS.fullmatch(str(each)) for each in _list_values(leaf.value))
     ]
     if not found:
@@ -426,17 +481,17 @@ def _list_values(value: object) -> list[object]:
 
 def is_host_name(leaf: Leaf) -> bool:
     """Return whether a string looks like a host name, and its key does not name a problem."""
-    is_other = leaf.object_word in _NOT_AFFECTED or set(leaf.own_words) & _IDENTIFIER_WORDS
+    is_other = leaf.object_word in NOT_AFFECTED or set(leaf.own_words) & IDENTIFIER_WORDS
     return bool(_HOST_NAME.fullmatch(leaf.text)) and not (is_other or leaf.is_time)
 
 
-def _is_probable_object_name(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
+def is_probable_object_name(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
     """Return whether a plain name probably belongs to an object.
 
     Another key in the same object must name the rule.
     """
     is_plain = leaf.own_words == ("name",) and not set(leaf.words[:-1]) - KIND_WORDS
-    if not is_plain or " " in leaf.text or not _is_host(leaf):
+    if not is_plain or " " in leaf.text or not is_host(leaf):
         return False
     beside = (path for path in paths if path[:-1] == leaf.path[:-1])
     return any(split_words(str(path[-1])) in _RULE_NAME_KEYS for path in beside)
@@ -444,78 +499,8 @@ def _is_probable_object_name(leaf: Leaf, paths: Iterable[PayloadPath]) -> bool:
 
 def _is_end_of_full_name(leaf: Leaf, leaves: Iterable[Leaf]) -> bool:
     """Return whether a plain name is the last part of a repository's or project's full name."""
-    ends = (each.text for each in leaves if each.object_word in _SCOPE_WORDS)
+    ends = (each.text for each in leaves if each.object_word in SCOPE_WORDS)
     return leaf.words == ("name",) and any(each.endswith(f"/{leaf.text}") for each in ends)
-
-
-def find_affected_object(
-    leaves: Sequence[Leaf], taken: Collection[PayloadPath]
-) -> FieldMatch | None:
-    """Return the name of the affected object, or None.
-
-    An object whose key marks it as affected is preferred. Otherwise, the least nested object with a
-    name and an identifier is used. If a message contains no links, the affected object can also be
-    an agent.
-    """
-    identified = {
-        each.object_word
-        for each in leaves
-        if set(each.own_words) & _IDENTIFIER_WORDS and each.own_words[-1] != "name"
-    }
-    found = [
-        leaf
-        for leaf in leaves
-        if leaf.own_words[-1:] in (("name",), ("label",))
-        and leaf.object_word in identified - _NOT_AFFECTED - _SCOPE_WORDS
-        and not (leaf.describes_actor_or_past or leaf.path in taken)
-        and _is_host(leaf)
-    ]
-    affected = [
-        leaf
-        for leaf in leaves
-        if not (_AFFECTED_WORDS.isdisjoint(leaf.words) or leaf.describes_actor_or_past)
-        and (leaf.own_words[-1:] == ("name",) or set(leaf.own_words) & _AFFECTED_WORDS)
-        and leaf.path not in taken
-        and _is_host(leaf)
-    ]
-    found = (
-        affected
-        or found
-        or [
-            leaf
-            for leaf in leaves
-            if _is_probable_object_name(leaf, [*taken, *(each.path for each in leaves)])
-        ]
-    )
-    if not found:
-        # Some messages contain the results of each host under a key with the host's name.
-        listed = [leaf.path for leaf in leaves if split_words(str(leaf.path[0])) == ("host",)]
-        hosts = {path[1] for path in listed if len(path) > 2}  # noqa: PLR2004
-        found = [leaf for leaf in leaves if leaf.text in hosts and is_host_name(leaf)]
-    if not found:
-        # A host name is often repeated, for example in a tag and in a field. Names of metrics
-        # rarely contain digits.
-        texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
-        repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
-        found = [leaf for leaf in leaves if [leaf.text] == repeated and is_host_name(leaf)]
-    if not found and not any(leaf.is_link for leaf in leaves):
-        # In messages about URLs, the agent is only the location that runs the check.
-        found = [
-            leaf
-            for leaf in leaves
-            if leaf.is_top_level and leaf.own_words == ("agent",) and _is_host(leaf)
-        ]
-    if not found:
-        return None
-    found = [leaf for leaf in found if leaf.object_word not in _AREA_WORDS] or found
-    leaf = min(found, key=lambda each: each.depth)
-    is_only = all(each is leaf or each.depth > leaf.depth for each in found)
-    return FieldMatch(
-        leaf=leaf,
-        confidence=Confidence.LIKELY if is_only and leaf.words != ("name",) else Confidence.UNSURE,
-        reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
-        is_affected=True,
-    )
 
 
 def _find_best_leaf(
@@ -577,6 +562,10 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FieldMatch | None:
         reason = f"{leaf.text} is a severity"
         return FieldMatch(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
     found = find_field_match(AlertField.SEVERITY, given)
+    named = (leaf for leaf in given if "severity" in leaf.own_words and is_severity(leaf))
+    if found is None and (graded := next(filter(is_severity_word, named), None)):
+        reason = f"the key “{graded.path[-1]}” contains the word severity"
+        return FieldMatch(leaf=graded, confidence=Confidence.LIKELY, reason=reason)
     scores = filter(is_cvss_score, leaves)
     if found is None and (score := max(scores, key=_get_cvss_version, default=None)):
         reason = f"{format_path(score.path)} is a CVSS score"

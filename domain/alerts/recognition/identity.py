@@ -54,6 +54,7 @@ from domain.alerts.recognition.identity_words import (
 from domain.alerts.recognition.key_splitting import split_words
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.object_parts import list_parts, list_series
 from domain.alerts.recognition.snapshots import SnapshotKeys
 from domain.alerts.recognition.state_words import (
     STATE_WORDS,
@@ -302,6 +303,7 @@ def _find_rule_and_objects(
     kind = None if specific else _find_problem_kind(rule, [*hosts, *objects], stable)
     rules = [leaf for leaf in (rule, specific, kind) if leaf is not None]
     named = rules + _drop_duplicate_leaves(hosts, objects)
+    named += list_parts(messages.stable_leaves) if hosts or objects else list_series(stable, rule)
     chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
@@ -320,6 +322,7 @@ def _find_rule_and_objects(
     is_in_array |= any(_is_single_item_array(leaf.value) for leaf in hosts)
     # A title may contain values that change, and the recovery may have another title.
     is_varying = rule is not None and (rule.words == ("id",) or "title" in rule.own_words)
+    is_varying |= rule is not None and "(" in rule.text and rule.own_words[-1:] in TEXT_KEYS
     is_proven = messages.other_messages or not (
         is_in_array or is_varying or _may_identify_run(rule, objects)
     )
@@ -396,7 +399,10 @@ def _list_objects(stable: Sequence[Leaf], rule: Leaf | None, *, has_host: bool) 
 def _list_named_objects(stable: Sequence[Leaf]) -> Iterator[Leaf]:
     """Yield the identifiers of objects of any kind that also have a name."""
     named = {leaf.path[:-1]: leaf for leaf in stable if leaf.own_words[-1:] == ("name",)}
-    for leaf in stable:
+    # An object within a named object, such as the license of a repository, is its property.
+    things = [path for path in named if path and split_words(str(path[-1]))[-1:][0] in OBJECT_WORDS]
+    inner = {path for path in named for other in things if other == path[: len(other)] != path}
+    for leaf in (each for each in stable if each.path[:-1] not in inner):
         thing = leaf.object_word
         is_other = leaf.belongs_to_run or thing in OCCURRENCE_WORDS | ALERT_WORDS | RULE_WORDS
         has_name = leaf.path[:-1] in named and named[leaf.path[:-1]].object_word == thing

@@ -38,7 +38,7 @@ _REASON_WORDS = parse_word_set("reason sentence cause")
 _START_WORDS = parse_word_set("trigger triggered build run start started")
 _PLACE_WORDS = parse_word_set("region zone location agent probe node")
 #: Words for arrays whose items are parts of one run.
-_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment condition")
+_PART_WORDS = parse_word_set("step assertion attempt hit factor screenshot comment")
 #: Words in keys that wrap the whole message without describing it.
 _WRAPPER_WORDS = parse_word_set(
     "alert alarm incident event notification message result object record request response"
@@ -114,6 +114,10 @@ _NO_VALUE = re.compile(
 )
 #: Beginning of an image or a file that is embedded in a payload.
 _DATA_URL = re.compile(r"\s*data:[\w.+-]*/?[\w.+-]*[;,]", re.IGNORECASE)
+#: Pattern of the URLs of receivers, including this product's own. Some messages contain the URL.
+_RECEIVER_URL = re.compile(
+    r"\s*https?://[^?#\s]*/(?:(?:web-?)?hooks?(?:[/?#]|\s*$)|alerts/notify[/.])", re.IGNORECASE
+)
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.
 
 
@@ -160,11 +164,14 @@ class Leaf:
 
     @property
     def belongs_to_run_part(self) -> bool:
-        """True if the value belongs to a part of a run, such as the first step of a test."""
-        return any(
-            isinstance(index, int) and not _PART_WORDS.isdisjoint(split_words(str(key)))
-            for key, index in pairwise(self.path)
-        )
+        """True if the value belongs to a part of a run, such as the first step of a test.
+
+        The objects of a condition do not belong to a part.
+        """
+        owners = [key for key, index in pairwise(self.path) if isinstance(index, int)]
+        words = {word for key in owners for word in split_words(str(key))}
+        is_of_condition = len(self.path) > 2 and isinstance(self.path[-2], int)  # noqa: PLR2004
+        return not words.isdisjoint(_PART_WORDS) or (is_of_condition and "condition" in words)
 
     @property
     def object_word(self) -> str:
@@ -297,6 +304,8 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         if is_placeholder(value):
             continue
         keys = [key for key in path if isinstance(key, str)]
+        if _is_receiver_url(keys[-1], value):
+            continue
         own = split_words(keys[-1])
         if len(path) > wrappers + 1 or not set(own) <= _PROPERTY_WORDS:
             keys = keys[wrappers:] or keys
@@ -317,7 +326,7 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         for leaf in found
     ]
     found = [_name_as_host(leaf) if _is_machine(leaf, machines) else leaf for leaf in found]
-    found = _add_object_words(found)
+    found = _simplify_second_ids(_add_object_words(found))
     known = {(leaf.path[:-1], leaf.own_words) for leaf in found}
     return tuple(_add_type_word(leaf) if _is_type(leaf, known) else leaf for leaf in found)
 
@@ -376,6 +385,32 @@ def _add_object_words(leaves: list[Leaf]) -> list[Leaf]:
     ]
 
 
+def _simplify_second_ids(leaves: list[Leaf]) -> list[Leaf]:
+    """Name the second identifiers of objects `id`.
+
+    In `{"id": 4, "node_id": "R_4"}`, the second key does not identify a node if several objects
+    have both keys with different values.
+    """
+    plain = {leaf.path[:-1] for leaf in leaves if leaf.own_words == ("id",)}
+    second: dict[object, list[Leaf]] = {}
+    for leaf in leaves:
+        if leaf.own_words[1:] == ("id",):
+            second.setdefault(leaf.path[-1], []).append(leaf)
+    renamed = {
+        leaf.path
+        for same in second.values()
+        if sum(leaf.path[:-1] in plain for leaf in same) > 1
+        and len({str(leaf.value) for leaf in same}) == len(same)
+        for leaf in same
+    }
+    return [
+        replace(leaf, own_words=("id",), words=(*leaf.words[:-2], "id"))
+        if leaf.path in renamed
+        else leaf
+        for leaf in leaves
+    ]
+
+
 def _is_type(leaf: Leaf, known: Collection[tuple[PayloadPath, tuple[str, ...]]]) -> bool:
     """Return whether a value is an object's type, since another key contains the object's name."""
     is_general = leaf.own_words in _GENERAL_THINGS
@@ -392,6 +427,12 @@ def is_placeholder(value: object) -> bool:
     if not isinstance(value, str):
         return False
     return bool(_NO_VALUE.fullmatch(value.strip()) or _DATA_URL.match(value))
+
+
+def _is_receiver_url(key: str, value: object) -> bool:
+    """Return whether a value is the URL to which the message was sent."""
+    is_page = split_words(key)[-1:] == ("documentation",)
+    return isinstance(value, str) and bool(_RECEIVER_URL.match(value)) and not is_page
 
 
 def _walk(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:

@@ -23,12 +23,12 @@ from domain.alerts.parsing.severity import (
 )
 from domain.alerts.parsing.text_conversion import is_blank
 from domain.alerts.parsing.times import parse_end_time
+from domain.alerts.recognition.affected_objects import find_affected_object
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
     SERVICE_THINGS,
     Confidence,
     FieldMatch,
-    find_affected_object,
     find_field_match,
     is_code,
     propose_severity_leaf,
@@ -40,7 +40,8 @@ from domain.alerts.recognition.identity import (
     identify_snapshot_problem,
     propose_identity,
 )
-from domain.alerts.recognition.key_splitting import parse_word_set
+from domain.alerts.recognition.identity_words import ALERT_WORDS
+from domain.alerts.recognition.key_splitting import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.questions import Question, list_questions, propose_word_severity
@@ -93,7 +94,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
 
     A top-level value whose key is the name of its field needs no path.
     """
-    found = _find_fields(messages)
+    found = _add_title(_find_fields(messages))
     host = found.get(AlertField.HOSTS)
     snapshot = find_snapshot(messages.firing)
     title = found.get(AlertField.TITLE)
@@ -103,6 +104,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         title.leaf.path if title else None,
     )
     resolution = _propose_resolution(messages, found, identity, snapshot)
+    identity = _put_items_first(identity, resolution) if identity and not snapshot else identity
     paths = _list_paths(messages, found, identity)
     if snapshot is not None:
         paths = {field: snapshot.add_removed_problem_path(given) for field, given in paths.items()}
@@ -183,6 +185,20 @@ def _propose_identity(
     return found
 
 
+def _put_items_first(found: Identity, resolution: Resolution | None) -> Identity:
+    """Return the identity with the values of the items first if each item has its own state.
+
+    Then each item of an array of alerts or events becomes an alert.
+    """
+    path = resolution.rule.path if resolution else ()
+    end = path.index(0) if 0 in path else 0
+    if not end or (ALERT_WORDS | {"event"}).isdisjoint(split_words(str(path[end - 1]))):
+        return found
+    given = [each for each in found.paths if 0 not in each[end + 1 :]]
+    items = [each for each in given if each[: end + 1] == path[: end + 1]]
+    return replace(found, paths=tuple(dict.fromkeys((*items, *found.paths))))
+
+
 def _preserve_low_confidence(
     identity: Identity | None, messages: Messages, fields: Mapping[AlertField, FieldMatch]
 ) -> Identity | None:
@@ -255,6 +271,14 @@ def _find_fields(messages: Messages) -> dict[AlertField, FieldMatch]:
     return found if is_complete else {**found, **dict(_find_service(messages, found))}
 
 
+def _add_title(found: Mapping[AlertField, FieldMatch]) -> Mapping[AlertField, FieldMatch]:
+    """Use the name of the service or job as the title if no other value describes the problem."""
+    service = found.get(AlertField.SERVICE)
+    if AlertField.TITLE in found or service is None:
+        return found
+    return {**found, AlertField.TITLE: replace(service, confidence=Confidence.UNSURE)}
+
+
 def _find_service(
     messages: Messages, found: Mapping[AlertField, FieldMatch]
 ) -> Iterator[tuple[AlertField, FieldMatch]]:
@@ -321,7 +345,7 @@ def _propose_resolution(
         )
     resolution = propose_resolution(messages)
     if resolution is not None:
-        is_sentence = resolution.rule.operator in {
+        is_sentence = " " in resolution.rule.words[0] or resolution.rule.operator in {
             Operator.CONTAINS_WORD,
             Operator.IS_NOT,
             Operator.IS_MISSING,

@@ -284,12 +284,14 @@ def _list_completing_leaves(messages: Messages) -> list[Leaf]:
     """Return the values that can complete a fingerprint, best first.
 
     Kinds of problems come first, then generated identifiers near the top level of the message, then
-    names, and then other identifiers.
+    names, and then other identifiers. Kinds that differ in the recovery come last, because with
+    them, the recovery resolves no alert.
     """
     found = []
-    for leaf in filter(is_identifier, messages.stable_leaves):
+    for leaf in (*filter(is_identifier, messages.stable_leaves), *_list_changed_kinds(messages)):
         own, last = set(leaf.own_words), leaf.own_words[-1:]
-        is_kind = _is_problem_kind(leaf) and not find_state(leaf.value)
+        is_changed = leaf not in messages.stable_leaves
+        is_kind = _is_problem_kind(leaf) and (is_changed or not find_state(leaf.value))
         is_id = not own.isdisjoint(ID_WORDS)
         is_name = not NAME_WORDS.isdisjoint(last) or (is_id and leaf.is_word and not leaf.is_random)
         is_proven = bool(messages.other_messages) or not leaf.is_random
@@ -299,8 +301,14 @@ def _list_completing_leaves(messages: Messages) -> list[Leaf]:
             is_of_alert = (
                 is_plain and len(leaf.own_words) <= _MAX_PLAIN_ID_WORDS and leaf.depth <= 1
             )
-            found.append((not is_kind, not is_of_alert, not is_name, leaf.depth, leaf))
+            found.append((is_changed, not is_kind, not is_of_alert, not is_name, leaf.depth, leaf))
     return [leaf for *_, leaf in sorted(found, key=lambda each: each[:-1])]
+
+
+def _list_changed_kinds(messages: Messages) -> list[Leaf]:
+    """Return the kinds of problems that are different in the recovery."""
+    kinds = (leaf for leaf in messages.without_recovery.stable_leaves if _is_problem_kind(leaf))
+    return [leaf for leaf in kinds if leaf not in messages.stable_leaves]
 
 
 def _is_problem_kind(leaf: Leaf) -> bool:
@@ -360,9 +368,7 @@ def _ask_to_confirm(messages: Messages, identity: Identity) -> str:
         else f"{_ask_about_values(identity)} the same in all messages about a problem, and "
         "different for other problems?"
     )
-    kinds = (leaf for leaf in messages.without_recovery.stable_leaves if _is_problem_kind(leaf))
-    changed = [leaf for leaf in kinds if leaf not in messages.stable_leaves]
-    if changed:
+    if changed := _list_changed_kinds(messages):
         path = format_path(changed[0].path)
         text += f" {path} is not compared, because it is different in the recovery."
     if not messages.other_messages:

@@ -228,6 +228,9 @@ _OTHER_SCORE = 3
 #: Score subtracted for several words under a key that does not name a state.
 _SENTENCE_COST = 8
 _GRADED_WORDS = 2
+#: Last words of keys for titles, and words in titles that only the recovery contains.
+_TITLE_KEYS = (("title",), ("subject",), ("summary",), ("headline",), ("name",))
+_CLEAR_WORDS = ("resolved", "recovered", "cleared", "restored")
 #: Maximum length of a value that consists only of a state.
 _MAX_STATE_LENGTH = 20
 
@@ -272,6 +275,12 @@ def _find_contained_word(
     if is_state and not _is_sentence_with_numbers(leaf.text):
         return None
     word = _find_recovery_in_sentence(leaf, before)
+    if word is None and leaf.own_words[-1:] in _TITLE_KEYS:
+        # Only a title is used, since a longer text can mention earlier recoveries.
+        words = (each for each in _CLEAR_WORDS if contains_unnegated_word(leaf.text, each))
+        known = [convert_to_text(each) for each in before]
+        word = next((each for each in words if not _contains_word(known, each)), None)
+        return (_OTHER_SCORE, word) if word else None
     # Other messages may also have a lower severity, so a state word is preferred.
     is_state = weight >= _STATE_KEYS["event"] and _TEXT_WORDS.isdisjoint(leaf.own_words)
     return (_NAMED_SCORE + 1 if is_state else _SENTENCE_SCORE, word) if word else None
@@ -332,7 +341,11 @@ def _find_recovery_in_sentence(leaf: Leaf, before: Sequence[object]) -> str | No
     named = find_state_in_sentence(leaf.text)
     if named is None or named.state is not State.RECOVERY:
         return find_opposite_word(leaf.text, others)
-    return None if any(contains_unnegated_word(each, named.word) for each in others) else named.word
+    return None if _contains_word(others, named.word) else named.word
+
+
+def _contains_word(texts: Sequence[str], word: str) -> bool:
+    return any(contains_unnegated_word(each, word) for each in texts)
 
 
 def _get_score_confidence(score: float) -> Confidence:

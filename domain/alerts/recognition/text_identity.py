@@ -50,7 +50,7 @@ def prefer_text(
     for path, words in known.items():
         first = path if words > known[first] else first
     paths = [first]
-    if messages.recovery is not None:
+    if messages.other_messages:
         # Each text can name a part of the object.
         for path, words in known.items():
             covered = {word for each in paths for word in known[each]}

@@ -174,7 +174,7 @@ def test_invalid_times_are_rejected(written: object) -> None:
 
 
 @pytest.mark.spec("I4")
-@pytest.mark.parametrize("absent", [None, "", "  ", [], {}])
+@pytest.mark.parametrize("absent", [None, "", "  ", [], {}, 0, "0", "-"])
 def test_a_missing_start_becomes_the_current_time(absent: object) -> None:
     start = parse_start_time(absent, name="start_time", now=NOW)
     assert (start.time, start.warning) == (NOW, None)
@@ -207,7 +207,11 @@ def test_a_time_without_offset_is_utc_with_a_warning() -> None:
 
 @pytest.mark.spec("I5", "I15")
 @pytest.mark.parametrize(
-    "absent", [None, "", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z", "0001-01-01T00:00:00"]
+    "absent",
+    [
+        *(None, "", 0, 0.0, "0", "-"),
+        *("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z", "0001-01-01T00:00:00"),
+    ],
 )
 def test_no_end_and_the_zero_time_are_no_end(absent: object) -> None:
     end = parse_end_time(absent, name="end_time")
