@@ -120,7 +120,7 @@ PERSONAL_DATA = (
     PersonalDataTable(
         models.BackchannelSession,
         "Ended sign-ins, until all applications have been notified",
-        exported="application_id due_at",
+        exported="application_id due_at ended_at",
         internal="sign_in_id sid tries",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
