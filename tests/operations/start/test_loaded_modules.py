@@ -93,7 +93,7 @@ _KINDS: Mapping[str, Kind] = {
         | {"authlib", "cronsim", "gunicorn", "http_ece", "joserfc", "pyotp"}
         | {"urllib3"},
         (*_NO_PAGES, "web.commands", "web.http", "web.services"),
-        470,
+        475,
     ),
 }
 
