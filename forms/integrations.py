@@ -38,7 +38,7 @@ from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESO
 from domain.alerts.parsing.incoming_alert import Severity
 from domain.alerts.parsing.mapping import AlertField
 from domain.alerts.recognition.known_tools import Proposal
-from domain.alerts.recognition.questions import QUESTION_NAMES
+from domain.alerts.recognition.questions import ANSWER_SEPARATOR, QUESTION_NAMES
 from domain.core.database.pagination import MAX_ID
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
@@ -105,7 +105,9 @@ class MessagesForm(Form):
     @property
     def answers(self) -> Mapping[str, str]:
         """Selected answers by question name."""
-        return {name: self[f"answer_{name}"].data or "" for name in QUESTION_NAMES}
+        # The choices of a question can be checkboxes.
+        given = ((name, self[f"answer_{name}"].raw_data or ()) for name in QUESTION_NAMES)
+        return {name: ANSWER_SEPARATOR.join(filter(None, values)) for name, values in given}
 
     @property
     def applied_answers(self) -> Mapping[str, str]:

@@ -22,7 +22,12 @@ from domain.alerts.recognition.known_tools import Proposal, propose_mapping
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import ProposalPart
-from domain.alerts.recognition.questions import QUESTION_NAMES, RULE_QUESTION, Question
+from domain.alerts.recognition.questions import (
+    ANSWER_SEPARATOR,
+    QUESTION_NAMES,
+    RULE_QUESTION,
+    Question,
+)
 from domain.core.database.pagination import shorten_parameter_name
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 from domain.core.word_joining import join_words
@@ -36,8 +41,8 @@ _ENDINGS = {
     AlertField.HOSTS: " Is the host or object one of these values?",
     AlertField.FINGERPRINT: " Does one of these values identify it?",
 }
-#: Maximum number of values that are offered as answers.
-_MAX_VALUES = 4
+#: Maximum number of values that are offered as answers, and as additions to the fingerprint.
+_MAX_VALUES, _MAX_ADDED_VALUES = 4, 6
 
 #: Maximum number of revisions whose questions are counted in memory.
 _MAX_QUESTION_COUNTS = 1_000
@@ -74,12 +79,17 @@ def apply_answers(
         if is_settled and not given.get(name):
             continue
         answers = options.list_answers(question)
-        answer = given.get(name) if given.get(name) in answers else None
-        mapping = answers[answer][1] if answer else mapping
+        is_multiple = options.is_multiple(question)
+        chosen = _list_chosen_answers(given.get(name, ""), answers, is_multiple=is_multiple)
+        mapping = options.apply(question, chosen)
         choices = (MappingAnswer(value=each, label=answers[each][0]) for each in answers)
-        text = f"{question.text}{_get_question_suffix(question, answers)}"
-        named = name if answers else None
-        shown = MappingQuestion(name=named, text=text, choices=tuple(choices), answer=answer)
+        shown = MappingQuestion(
+            name=name if answers else None,
+            text=f"{question.text}{_get_question_suffix(question, answers)}",
+            choices=tuple(choices),
+            is_multiple=is_multiple,
+            answer=ANSWER_SEPARATOR.join(chosen) or None,
+        )
         questions.append(shown)
     rules = ((None, rule.phrase) for rule in mapping.rules.resolved_when)
     sources = {*mapping.sources.items(), *rules}
@@ -88,6 +98,13 @@ def apply_answers(
         *_list_chosen_parts(mapping, proposed, given),
     )
     return replace(proposal, mapping=mapping, findings=findings), tuple(questions)
+
+
+def _list_chosen_answers(given: str, answers: _Answers, *, is_multiple: bool) -> list[str]:
+    """Return the known answers. A chosen value replaces the answer that keeps the proposal."""
+    known = [each for each in given.split(ANSWER_SEPARATOR) if each in answers]
+    chosen = [each for each in known if each != KEEP] or known
+    return chosen if is_multiple else chosen[:1]
 
 
 def _list_chosen_parts(
@@ -113,8 +130,14 @@ def propose_mapping_again(messages: Messages, current: FieldMapping) -> FieldMap
     for question in proposal.questions:
         name = question.name or ""
         options = _AnswerBuilder(proposal.mapping, messages, mapping)
-        for value, (_, answered) in options.list_answers(question).items():
-            is_given = value != KEEP or name in current.rules.confirmed
+        possible = [[each] for each in options.list_answers(question)]
+        if options.is_multiple(question):
+            paths = _list_field_paths(current, AlertField(name))
+            known = {serialize_path(path) for path in paths}
+            possible.append([each for (each,) in possible if each in known])
+        for given in possible:
+            is_given = given != [KEEP] or name in current.rules.confirmed
+            answered = options.apply(question, given)
             if is_given and options.has_same_part(answered, current, name):
                 mapping = answered
                 break
@@ -188,13 +211,14 @@ def check_answers(given: Mapping[str, str], questions: Sequence[MappingQuestion]
     Raise InvalidParametersError for any other answer.
     """
     choices = {each.name: [choice.value for choice in each.choices] for each in questions}
-    problems = [
-        InvalidValue(
-            f"answers.{shorten_parameter_name(name)}", _describe_wrong_answer(name, choices)
-        )
-        for name, value in given.items()
-        if value not in choices.get(name, (KEEP,) if name in QUESTION_NAMES else ())
-    ]
+    multiple = {each.name for each in questions if each.is_multiple}
+    problems = []
+    for name, value in given.items():
+        known = choices.get(name, (KEEP,) if name in QUESTION_NAMES else ())
+        values = value.split(ANSWER_SEPARATOR) if name in multiple else [value]
+        if not set(values) <= set(known):
+            text = _describe_wrong_answer(name, choices)
+            problems.append(InvalidValue(f"answers.{shorten_parameter_name(name)}", text))
     if problems:
         raise InvalidParametersError(problems)
 
@@ -281,6 +305,26 @@ class _AnswerBuilder:
         keep = "Yes" if question.is_confirmation else keep
         return {KEEP: (keep, self._confirm(name)), **answers}
 
+    def is_multiple(self, question: Question) -> bool:
+        """Return whether several answers to a question can be chosen.
+
+        Each answer adds a value to the fingerprint.
+        """
+        return question.name == AlertField.FINGERPRINT and self._is_added(AlertField.FINGERPRINT)
+
+    def _is_added(self, field: AlertField) -> bool:
+        """Return whether a chosen value is added to the values of a field."""
+        is_read = len(_list_field_paths(self.mapping, field)) > 1 or field in self.mapping.paths
+        return field is AlertField.FINGERPRINT and is_read
+
+    def apply(self, question: Question, chosen: Sequence[str]) -> FieldMapping:
+        """Return the mapping that results from one answer or several answers to a question."""
+        mapping = self.mapping
+        for each in chosen:
+            answers = replace(self, mapping=mapping).list_answers(question)
+            mapping = answers[each][1] if each in answers else mapping
+        return mapping
+
     def _confirm(self, name: str) -> FieldMapping:
         """Return a copy of the mapping in which the question is recorded as confirmed."""
         confirmed = dict.fromkeys((*self.mapping.rules.confirmed, name))
@@ -293,9 +337,7 @@ class _AnswerBuilder:
         current, proposed = (
             _list_field_paths(each, field) for each in (self.mapping, self.proposed)
         )
-        is_added = field is AlertField.FINGERPRINT and (
-            len(current) > 1 or field in self.mapping.paths
-        )
+        is_added = self._is_added(field)
         if is_added and len(current) > MAX_JOINED_VALUES:
             return
         # Part of the title can be a better title. The whole title is offered as the host only if no
@@ -310,9 +352,9 @@ class _AnswerBuilder:
             is_same = is_added and leaf.path not in current and text in values
             if leaf.path not in taken and not is_same and text not in {"", "[]", *NO_NAMES}:
                 texts.setdefault(text, leaf)
-        for leaf in list(texts.values())[:_MAX_VALUES]:
+        for leaf in list(texts.values())[: _MAX_ADDED_VALUES if is_added else _MAX_VALUES]:
             label = f"{format_excerpt(leaf.value)}, {format_path(leaf.path)}"
-            label = f"No, also compare {label}" if is_added else label
+            label = f"Also compare {label}" if is_added else label
             added = tuple(dict.fromkeys((*current, leaf.path)))
             paths = added if is_added else self._complete_paths(field, leaf.path)
             yield serialize_path(leaf.path), (label, self.build_mapping_for_paths(field, paths))

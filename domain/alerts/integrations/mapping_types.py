@@ -1,5 +1,6 @@
 """Resources and request bodies for mappings: samples, paths, rules and previews."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -17,6 +18,7 @@ from domain.alerts.parsing.mapping_rules import (
     serialize_mapping_rules,
 )
 from domain.alerts.recognition.fields import Confidence
+from domain.alerts.recognition.questions import ANSWER_SEPARATOR
 from domain.core.database.pagination import MAX_ID
 from domain.core.types.base import Body, Option, Resource, Text, Time, build_choices_schema
 
@@ -343,7 +345,7 @@ _ANSWERS: Any = Field(
     default={},
     description=(
         "Selected answer to each question in a previous response, by question name, such as "
-        '`{"severity": "high"}`.'
+        '`{"severity": "high"}`. Separate several values of one answer with line breaks.'
     ),
 )
 
@@ -392,9 +394,19 @@ class MappingQuestion(Resource):
     )
     text: str
     choices: tuple[MappingAnswer, ...]
-    answer: str | None = Field(
-        description="Value of the selected answer. Null if the question has not been answered."
+    is_multiple: bool = Field(
+        description="True if you can select several choices. Separate their values with line "
+        "breaks in `answers`."
     )
+    answer: str | None = Field(
+        description="Value of the selected answer. Several values are separated by line breaks. "
+        "Null if the question has not been answered."
+    )
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """Values of the selected answers."""
+        return self.answer.split(ANSWER_SEPARATOR) if self.answer else ()
 
     @property
     def is_open(self) -> bool:

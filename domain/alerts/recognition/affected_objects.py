@@ -21,6 +21,8 @@ from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.state_words import find_state
 
 _AFFECTED_WORDS = parse_word_set("affected impacted compromised violating")
+#: Last words of keys for kinds of objects, such as machine types.
+_KIND_WORDS = parse_word_set("class type size version image model")
 
 
 def find_affected_object(
@@ -74,6 +76,10 @@ def find_affected_object(
         texts = Counter(leaf.text for leaf in leaves if is_host_name(leaf))
         repeated = [text for text in texts if texts[text] > 1 and any(map(str.isdigit, text))]
         found = [leaf for leaf in leaves if [leaf.text] == repeated and is_host_name(leaf)]
+        found = [leaf for leaf in found if leaf.own_words[-1] not in _KIND_WORDS]
+    if not found:
+        # The items of a list are often named after hosts.
+        found = [leaf for leaf in leaves if _is_titled_host(leaf) and leaf.path not in taken]
     if not found and not any(leaf.is_link for leaf in leaves):
         # In messages about URLs, the agent is only the location that runs the check.
         found = [
@@ -92,6 +98,12 @@ def find_affected_object(
         reason=f"{format_path(leaf.path)} names {'what is affected' if affected else 'a thing'}",
         is_affected=True,
     )
+
+
+def _is_titled_host(leaf: Leaf) -> bool:
+    """Return whether a value is the name or the title of a list's item, and a host name."""
+    is_item = len(leaf.path) > 1 and isinstance(leaf.path[-2], int)
+    return is_item and leaf.own_words in (("name",), ("title",)) and is_host_name(leaf)
 
 
 def _is_resource_name(leaf: Leaf) -> bool:

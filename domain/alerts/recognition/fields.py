@@ -105,6 +105,8 @@ RUNNER_WORDS = parse_word_set("execution runner probe collector poller checker r
 #: Words for time zones in keys.
 _ZONE_WORDS = parse_word_set("utc gmt iso")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+#: Words in the keys of messages about builds.
+_RUN_OWNERS = parse_word_set("build pipeline deployment commit")
 #: Severity words with little meaning: many tools send them as the default priority.
 _UNMARKED_SEVERITIES = parse_word_set("normal default")
 #: Words that mark a key as the key of a host.
@@ -227,7 +229,8 @@ def _names_only_event(leaf: Leaf) -> bool:
     return bool(words & GENERIC_WORDS) and words <= GENERIC_WORDS | _EVENT_WORDS
 
 
-def _is_multiword_title(leaf: Leaf) -> bool:
+def is_multiword_title(leaf: Leaf) -> bool:
+    """Return whether a value is a short text of several words that can be a title."""
     is_short = " " in leaf.text and len(leaf.text) <= _MAX_TITLE and "\n" not in leaf.text
     return is_short and _can_be_title(leaf)
 
@@ -239,8 +242,11 @@ def is_host(leaf: Leaf) -> bool:
     is_place |= is_listed and leaf.object_word in ("agent", "location", "probe")
     is_place |= leaf.belongs_to_run_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
     is_place |= leaf.is_generic or _is_product(leaf)
+    # A link can be a path of the monitoring tool, and the host of a DNS record is relative.
+    is_part = leaf.text.startswith("/") and bool(set(leaf.own_words) & {"url", "link", "uri"})
+    is_part |= "record" in leaf.words[:-1]
     is_pattern = "*" in leaf.text
-    if is_place or is_pattern or leaf.text.casefold() in NO_NAMES | KIND_WORDS:
+    if is_place or is_part or is_pattern or leaf.text.casefold() in NO_NAMES | KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -258,14 +264,14 @@ def _is_page_link(leaf: Leaf) -> bool:
     return leaf.is_link and not _HOME_PAGE.fullmatch(leaf.text)
 
 
-def _is_named_state(leaf: Leaf) -> bool:
+def is_named_state(leaf: Leaf) -> bool:
     """Return whether a state describes a problem in several words, such as `LIMIT_REACHED`."""
     words = set(split_words(leaf.text))
     is_plain = words <= GENERIC_WORDS | _EVENT_WORDS | STATE_WORDS.keys()
     return len(words) > 1 and not is_plain and _is_title(leaf)
 
 
-_NAMED_STATES = FieldCriteria(phrases="event|state|status", fits=_is_named_state)
+_NAMED_STATES = FieldCriteria(phrases="event|state|status", fits=is_named_state)
 
 #: Kinds of values by field, in the order in which values are chosen for the fields.
 FIELD_KINDS: Mapping[AlertField, FieldCriteria] = {
@@ -383,13 +389,13 @@ def find_field_match(
         and _SITE_WORDS.isdisjoint(leaf.words[:-1])
         and leaf.path[:-1] not in accounts
     ]
-    best = _find_best_leaf(kind, machines, taken) or _find_best_leaf(kind, given, taken)
+    best = find_best_leaf(kind, machines, taken) or find_best_leaf(kind, given, taken)
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
-        return _find_best_leaf(replace(kind, fits=_is_multiword_title), given, taken) or best
+        return find_best_leaf(replace(kind, fits=is_multiword_title), given, taken) or best
     if best and field is AlertField.TITLE and _names_only_event(best.leaf):
-        described = replace(FIELD_KINDS[AlertField.DESCRIPTION], fits=_is_multiword_title)
-        better = _find_best_leaf(described, given, (*taken, best.leaf.path))
+        described = replace(FIELD_KINDS[AlertField.DESCRIPTION], fits=is_multiword_title)
+        better = find_best_leaf(described, given, (*taken, best.leaf.path))
         return replace(better, confidence=Confidence.UNSURE) if better else best
     if is_for_host:
         is_unsure = best is None or best.confidence is Confidence.UNSURE
@@ -400,8 +406,8 @@ def find_field_match(
             filter(
                 None,
                 (
-                    _find_best_leaf(FieldCriteria(phrases=phrases, fits=fits), given, taken)
-                    for fits in (_is_multiword_title, _can_be_title, _is_title)
+                    find_best_leaf(FieldCriteria(phrases=phrases, fits=fits), given, taken)
+                    for fits in (is_multiword_title, _can_be_title, _is_title)
                     for phrases in _FALLBACK_TITLES
                 ),
             ),
@@ -410,11 +416,11 @@ def find_field_match(
         is_name = best is not None and best.leaf.own_words[-1:] == ("name",)
         if best and is_name and (best.leaf.object_word in _PLACES or best.leaf.depth > 1):
             # The name of an event is better than the name of an object.
-            described = FieldCriteria(phrases="description|reason", fits=_is_multiword_title)
+            described = FieldCriteria(phrases="description|reason", fits=is_multiword_title)
             best = (
-                _find_best_leaf(FieldCriteria(phrases=_EVENTS, fits=_is_event), given, taken)
-                or _find_best_leaf(described, given, taken)
-                or _find_best_leaf(_NAMED_STATES, given, taken)
+                find_best_leaf(FieldCriteria(phrases=_EVENTS, fits=_is_event), given, taken)
+                or find_best_leaf(described, given, taken)
+                or find_best_leaf(_NAMED_STATES, given, taken)
                 or best
             )
         return best and replace(best, confidence=Confidence.UNSURE)
@@ -443,7 +449,7 @@ def _list_problem_links(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) 
     links = [leaf for leaf in links if leaf.text.split("/")[2].casefold() not in names]
     pages = [leaf for leaf in links if not _API_LINK.match(leaf.text)]
     kind = FIELD_KINDS[AlertField.SOURCE_URL]
-    return pages if _find_best_leaf(kind, pages, taken) else links
+    return pages if find_best_leaf(kind, pages, taken) else links
 
 
 def _prefer_host_name(found: FieldMatch, leaves: Iterable[Leaf]) -> FieldMatch:
@@ -503,9 +509,10 @@ def _is_end_of_full_name(leaf: Leaf, leaves: Iterable[Leaf]) -> bool:
     return leaf.words == ("name",) and any(each.endswith(f"/{leaf.text}") for each in ends)
 
 
-def _find_best_leaf(
+def find_best_leaf(
     kind: FieldCriteria, leaves: Iterable[Leaf], taken: Collection[PayloadPath]
 ) -> FieldMatch | None:
+    """Return the value that best fits the criteria, except for taken paths, or None."""
     found = [
         (cost, position, leaf)
         for position, leaf in enumerate(leaves)
@@ -555,7 +562,11 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FieldMatch | None:
     given = [leaf for leaf in top if is_severity(leaf)] or leaves
     found = find_field_match(AlertField.SEVERITY, filter(is_severity_word, given))
     if found and normalize_word(found.leaf.text) not in _UNMARKED_SEVERITIES:
-        return found
+        # The priority of a build is its position in a queue.
+        is_queue = found.leaf.own_words == ("priority",) and any(
+            not _RUN_OWNERS.isdisjoint(leaf.own_words) for leaf in leaves
+        )
+        return replace(found, confidence=Confidence.UNSURE) if is_queue else found
     for leaf in filter(is_severity_state, given):
         if found is None and "type" in leaf.own_words and leaf.text.casefold() in FAILURE_WORDS:
             continue

@@ -95,6 +95,8 @@ _COMMIT_KEYS = (("commit",), ("commit", "id"), ("commitid",), ("sha",), ("commit
 #: Pattern of names such as `files-02` and `db1.example.com`. Customers have other names.
 _NUMBERED_HOST = re.compile(r"(?=\D*\d)[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)+")
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+#: Keys for the name under which a tool posts to a chat.
+_SENDER_KEYS = (("user", "name"), ("bot", "name"))
 #: Prefixes of resource paths, and the minimum number of slashes in other paths.
 _PATH_STARTS = ("//", "urn:", "arn:", "crn:")
 _MIN_SLASHES = 3
@@ -326,9 +328,22 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         for leaf in found
     ]
     found = [_name_as_host(leaf) if _is_machine(leaf, machines) else leaf for leaf in found]
-    found = _simplify_second_ids(_add_object_words(found))
+    found = _simplify_second_ids(_add_object_words(_drop_sender_titles(found)))
     known = {(leaf.path[:-1], leaf.own_words) for leaf in found}
     return tuple(_add_type_word(leaf) if _is_type(leaf, known) else leaf for leaf in found)
+
+
+def _drop_sender_titles(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return the values except texts that only repeat the sender's name, as in a chat message."""
+    names = [leaf for leaf in leaves if leaf.own_words in _SENDER_KEYS and leaf.is_top_level]
+    words = {word for leaf in names for word in split_words(leaf.text)} - GENERIC_WORDS
+    return [
+        leaf
+        for leaf in leaves
+        if leaf in names
+        or words.isdisjoint(split_words(leaf.text))
+        or not (words | GENERIC_WORDS).issuperset(split_words(leaf.text))
+    ]
 
 
 def _count_wrappers(payload: object) -> int:

@@ -56,6 +56,7 @@ from domain.alerts.recognition.state_words import (
     find_state_in_sentence,
 )
 from domain.alerts.recognition.text_identity import prefer_text
+from domain.alerts.recognition.title_events import find_title_event
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
 
     A top-level value whose key is the name of its field needs no path.
     """
-    found = _add_title(_find_fields(messages))
-    host = found.get(AlertField.HOSTS)
+    found, title_join = _complete_title(messages, _add_title(_find_fields(messages)))
     snapshot = find_snapshot(messages.firing)
     title = found.get(AlertField.TITLE)
     identity = prefer_text(
@@ -108,15 +108,9 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     paths = _list_paths(messages, found, identity)
     if snapshot is not None:
         paths = {field: snapshot.add_removed_problem_path(given) for field, given in paths.items()}
-    joins = {}
+    joins = {AlertField.TITLE.value: title_join} if title_join.paths else {}
     if identity is not None and identity.paths[1:]:
         joins[AlertField.FINGERPRINT.value] = ValueJoin(identity.paths[1:])
-    is_word = title is not None and " " not in title.leaf.text
-    where = host or (found.get(AlertField.SERVICE) if is_word else None)
-    added = where.leaf if where is not None and _needs_host(title, where) else None
-    added = find_specific_name(title.leaf if title else None, messages.leaves) or added
-    if added is not None:
-        joins[AlertField.TITLE.value] = ValueJoin((added.path,))
     severity = found.get(AlertField.SEVERITY)
     is_unsure = resolution is not None and resolution.confidence is Confidence.UNSURE
     rules = MappingRules(
@@ -230,13 +224,14 @@ def _propose_drop_rules(
     return (PayloadCondition(path, Operator.IS, UNFINISHED_WORDS),) if is_run else ()
 
 
-def _needs_host(title: FieldMatch | None, host: FieldMatch) -> bool:
+def _needs_host(title: FieldMatch, host: FieldMatch) -> bool:
     """Return whether a title is only the name of a check or an event, without the host."""
-    if title is None or not host.leaf.text:
+    if not host.leaf.text:
         return False
     words = title.leaf.text.split()
     is_name = len(words) <= _MAX_NAME_WORDS and not find_state_in_sentence(title.leaf.text)
-    return is_name and host.leaf.text.casefold() not in title.leaf.text.casefold()
+    name, object_name = title.leaf.text.casefold(), host.leaf.text.casefold()
+    return is_name and object_name not in name and not (object_name.endswith(name))
 
 
 #: Kinds of objects that are services although their name is the title of the alert.
@@ -277,6 +272,33 @@ def _add_title(found: Mapping[AlertField, FieldMatch]) -> Mapping[AlertField, Fi
     if AlertField.TITLE in found or service is None:
         return found
     return {**found, AlertField.TITLE: replace(service, confidence=Confidence.UNSURE)}
+
+
+def _complete_title(
+    messages: Messages, found: Mapping[AlertField, FieldMatch]
+) -> tuple[Mapping[AlertField, FieldMatch], ValueJoin]:
+    """Return the fields, and the values to append to a title that is only a name.
+
+    The host is appended to the name of a check, and the event to the name of an object. A text
+    about the event that contains the name replaces the title.
+    """
+    title, host = found.get(AlertField.TITLE), found.get(AlertField.HOSTS)
+    if title is None:
+        return found, ValueJoin(())
+    service = found.get(AlertField.SERVICE)
+    where = host or (service if " " not in title.leaf.text else None)
+    named = find_specific_name(title.leaf, messages.leaves)
+    named = named or (where.leaf if where and _needs_host(title, where) else None)
+    event = find_title_event(messages, title.leaf, [each.leaf for each in (host, service) if each])
+    if event and named and not named.is_link:
+        is_run = event.text.casefold() in FAILURE_WORDS - {"failing", "failure"}
+        return found, ValueJoin((named.path, event.path) if is_run else (named.path,))
+    if event and title.leaf.text.casefold() in event.text.casefold():
+        reason = f"{format_path(event.path)} describes the problem"
+        title = FieldMatch(leaf=event, confidence=Confidence.UNSURE, reason=reason)
+        return {**found, AlertField.TITLE: title}, ValueJoin(())
+    appended = event or named
+    return found, ValueJoin((appended.path,) if appended else ())
 
 
 def _find_service(
@@ -409,6 +431,8 @@ def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FieldMatc
     """Return the value for the title, preferably a value that is the same in the repeat."""
     found = find_field_match(AlertField.TITLE, _drop_commit_messages(messages.leaves), taken)
     known = _drop_commit_messages(messages.without_recovery.stable_leaves)
+    if found is not None and any(_is_rival_title(leaf, found.leaf) for leaf in messages.leaves):
+        found = replace(found, confidence=Confidence.UNSURE)
     if found is None or found.leaf in known:
         return found
     stable = find_field_match(AlertField.TITLE, known, taken)
@@ -416,12 +440,19 @@ def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FieldMatc
     return found if is_other else stable
 
 
+def _is_rival_title(leaf: Leaf, title: Leaf) -> bool:
+    """Return whether another nested value has the same key as the title and another text."""
+    is_same_key = leaf.own_words == title.own_words and leaf.depth == title.depth > 1
+    return is_same_key and leaf.is_word and leaf.text != title.text
+
+
 def _drop_commit_messages(leaves: Sequence[Leaf]) -> list[Leaf]:
     """Return the values except commit messages, which do not describe the problem."""
     commits = {
         leaf.path[:-1]
         for leaf in leaves
-        if leaf.own_words == ("commit", "id") or "committer" in leaf.own_words
+        if "committer" in leaf.own_words
+        or ("commit" in leaf.own_words and leaf.own_words[-1] in {"id", "hash", "sha"})
     }
     return [
         leaf for leaf in leaves if leaf.own_words != ("message",) or leaf.path[:-1] not in commits

@@ -52,6 +52,8 @@ MISSING_SEVERITY_QUESTION = (
 RULE_QUESTION = "resolved_when"
 #: Names of the questions that have an answer.
 QUESTION_NAMES = frozenset({"severity", "fingerprint", "title", "hosts", RULE_QUESTION})
+#: Separator of several answers to one question.
+ANSWER_SEPARATOR = "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +273,7 @@ def _build_value_question(
         and not (leaf.is_time or leaf.is_link or find_state(leaf.value))
         and (field is AlertField.TITLE or len(leaf.text.split()) <= _MAX_NAME_WORDS)
     )
-    candidates = [*leaves, *words] if is_title else leaves or list(words)
+    candidates = [*leaves, *words] if is_title or is_confirmation else leaves or list(words)
     if is_title and not candidates:
         scalars = (leaf for leaf in stable if leaf.is_scalar and not leaf.is_time)
         candidates = [leaf for leaf in scalars if not isinstance(leaf.value, bool)]

@@ -61,7 +61,7 @@ def test_the_question_about_the_fingerprint_offers_values_that_complete_it() -> 
     firing = {"Type": "job.faulted", "Job": {**job, "Id": 14}}
     over = {"Type": "job.completed", "Job": {**job, "Id": 17, "State": "Successful"}}
     messages = Messages(firing=firing, recovery=over)
-    label = "No, also compare “Invoices”, Job.Release.ProcessKey"
+    label = "Also compare “Invoices”, Job.Release.ProcessKey"
     assert label in _list_choices(messages, "fingerprint")
     proposal, _ = apply_answers(messages, {"fingerprint": '["Job", "Release", "ProcessKey"]'})
     release = ("Job", "Release", "ProcessKey")

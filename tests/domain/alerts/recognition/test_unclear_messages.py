@@ -148,18 +148,29 @@ def test_a_sentence_with_a_number_is_no_rule_for_the_recovery() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "title"),
+    ("changes", "first", "title"),
     [
-        ({"message": "HTTP status 503", "label": "Checkout API"}, "Checkout API"),
-        ({"message": "Timeout of Shop", "summary": "Shop health"}, "Shop health"),
-        ({"policy_name": "fast-burn", "slo_name": "checkout"}, "fast-burn: checkout"),
+        (
+            {"message": "HTTP status 503", "label": "Checkout API"},
+            "Checkout API: HTTP status 503",
+            "Checkout API: down",
+        ),
+        ({"message": "Timeout of Shop", "summary": "Shop health"}, "Shop health", "Shop health"),
+        (
+            {"policy_name": "fast-burn", "slo_name": "checkout"},
+            "fast-burn: checkout",
+            "fast-burn: checkout",
+        ),
     ],
 )
-def test_a_title_is_a_name_that_does_not_change(changes: dict[str, Any], title: str) -> None:
+def test_a_title_does_not_change_in_the_repeat(
+    changes: dict[str, Any], first: str, title: str
+) -> None:
     firing = {"event": "down", "id": "a", **changes}
     repeat = {**firing, "message": "Timeout"} if "message" in changes else firing
-    for messages in (Messages(firing=firing), Messages(firing=firing, repeat=repeat)):
-        assert _read(firing, guess_mapping(messages).mapping).title == title
+    assert _read(firing, guess_mapping(Messages(firing=firing)).mapping).title == first
+    both = guess_mapping(Messages(firing=firing, repeat=repeat)).mapping
+    assert [_read(each, both).title for each in (firing, repeat)] == [title, title]
 
 
 @pytest.mark.parametrize(
@@ -481,7 +492,7 @@ def test_the_reason_why_a_build_started_identifies_nothing() -> None:
     )
     mapping = guess_mapping(Messages(firing=firing)).mapping
     opened, resolved = (_read(each, mapping) for each in (firing, over))
-    assert (opened.title, opened.service, opened.description) == ("Shop", "Shop", None)
+    assert (opened.title, opened.service, opened.description) == ("Shop: Failed", "Shop", None)
     assert resolved.fingerprint == opened.fingerprint
     assert resolved.ended_at is not None
 
