@@ -105,14 +105,17 @@ class MessagesForm(Form):
     @property
     def answers(self) -> Mapping[str, str]:
         """Selected answers by question name."""
-        # The choices of a question can be checkboxes.
-        given = ((name, self[f"answer_{name}"].raw_data or ()) for name in QUESTION_NAMES)
-        return {name: ANSWER_SEPARATOR.join(filter(None, values)) for name, values in given}
+        return self._join_values("answer")
 
     @property
     def applied_answers(self) -> Mapping[str, str]:
         """Answers that the mapping in the form already contains, by question name."""
-        return {name: self[f"applied_{name}"].data or "" for name in QUESTION_NAMES}
+        return self._join_values("applied")
+
+    def _join_values(self, prefix: str) -> Mapping[str, str]:
+        """Return the values of the fields for questions. The fields can be checkboxes."""
+        given = ((name, self[f"{prefix}_{name}"].raw_data or ()) for name in QUESTION_NAMES)
+        return {name: ANSWER_SEPARATOR.join(filter(None, values)) for name, values in given}
 
 
 for _name in QUESTION_NAMES:

@@ -330,7 +330,11 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     found = [_name_as_host(leaf) if _is_machine(leaf, machines) else leaf for leaf in found]
     found = _simplify_second_ids(_add_object_words(_drop_sender_titles(found)))
     known = {(leaf.path[:-1], leaf.own_words) for leaf in found}
-    return tuple(_add_type_word(leaf) if _is_type(leaf, known) else leaf for leaf in found)
+    measured = {leaf.path[:-1] for leaf in found if leaf.path[-1] == "value"}
+    return tuple(
+        _add_type_word(leaf) if _is_type(leaf, known) or _is_unit(leaf, measured) else leaf
+        for leaf in found
+    )
 
 
 def _drop_sender_titles(leaves: Sequence[Leaf]) -> list[Leaf]:
@@ -430,6 +434,11 @@ def _is_type(leaf: Leaf, known: Collection[tuple[PayloadPath, tuple[str, ...]]])
     """Return whether a value is an object's type, since another key contains the object's name."""
     is_general = leaf.own_words in _GENERAL_THINGS
     return is_general and (leaf.path[:-1], (*leaf.own_words, "name")) in known
+
+
+def _is_unit(leaf: Leaf, measured: Collection[PayloadPath]) -> bool:
+    """Return whether a value is the unit of a number, such as `minutes`."""
+    return leaf.own_words == ("unit",) and leaf.path[:-1] in measured
 
 
 def _add_type_word(leaf: Leaf) -> Leaf:

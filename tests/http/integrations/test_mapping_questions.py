@@ -253,6 +253,46 @@ def test_a_value_that_completes_the_fingerprint_can_be_chosen(gatebell: LiveGate
     ]
 
 
+#: A message in which neither the kind of the problem nor the list belongs to the fingerprint.
+_LISTED = {
+    "log_level": "warn",
+    "event": "ip_listed",
+    "ip": "198.51.100.24",
+    "blocklist": "Barracuda",
+    "direction": "outbound",
+}
+_DELISTED = {**_LISTED, "event": "ip_delisted"}
+
+
+def test_several_values_can_complete_the_fingerprint(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    sent = {name: json.dumps(_LISTED) for name in ("sample", "repeat")}
+    sent["recovery"] = json.dumps(_DELISTED)
+    shown = submit(browser, page, form_to(page, "/new#proposal"), name="Lists", **sent)
+    assert 'type="checkbox" name="answer_fingerprint"' in shown.text
+    answers = ['["blocklist"]', '["direction"]', "keep"]
+    form = form_with(shown, "recognized")
+    shown = submit(browser, shown, form, do="recognize", answer_fingerprint=answers)
+    assert "Also compare “Barracuda”, blocklist ; Also compare “outbound”, direction" in words(
+        shown.text
+    )
+    assert submit(browser, shown, form_with(shown, "recognized")).status_code == 302
+    saved = _mapping(gatebell, endpoint.project)["rules"]["joins"]["fingerprint"]["paths"]
+    assert saved[-2:] == [["blocklist"], ["direction"]]
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    messages = {"sample": _LISTED, "sample_repeat": _LISTED, "sample_recovery": _DELISTED}
+    both = '["blocklist"]\n["direction"]'
+    found = worker.post("/recognize", **messages, answers={"fingerprint": both}).json()
+    assert found["rules"]["joins"]["fingerprint"]["paths"] == saved
+    (asked,) = (each for each in found["questions"] if each["name"] == "fingerprint")
+    assert (asked["is_multiple"], asked["answer"]) == (True, both)
+    wrong = worker.post("/recognize", **messages, answers={"fingerprint": f"{both}\nkind"})
+    assert (wrong.status_code, "answers.fingerprint" in wrong.text) == (400, True)
+    wrong = worker.post("/recognize", **messages, answers={"severity": "high\nlow"})
+    assert (wrong.status_code, "answers.severity" in wrong.text) == (400, True)
+
+
 def test_keys_that_only_the_recovery_has_can_be_saved(gatebell: LiveGatebell) -> None:
     worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
     messages = {"sample": _LAG, "recovery": _LAG_ENDED}

@@ -31,6 +31,48 @@ _NOW = datetime(2026, 11, 29, tzinfo=UTC)
 
 #: Titles, affected objects and paths of fingerprints, by tool.
 _EXPECTED: Mapping[str, tuple[str, str, str]] = {
+    "airweave": (
+        "Finance Data: Authentication token expired",
+        "",
+        "collection_readable_id",
+    ),
+    "entri_monitor": ("domain.record_missing: example.com", "example.com", "domain"),
+    "expo_eas_build": (
+        "Unknown error. Please see logs.",
+        "example",
+        "metadata.workflow, projectName, appId, metadata.appIdentifier",
+    ),
+    "gridx": (
+        "Roof inverter south: ERROR",
+        "Haus Mustermann",
+        "data.name, type, data.applianceID, data.gatewayID",
+    ),
+    "infisical_pki": (
+        "cert-manager.application.certificate.expiry: api.example.com",
+        "api.example.com",
+        "data.alert.id, data.items[0].title",
+    ),
+    "kuvasz": (
+        "GitHub API: HTTP_DOWN",
+        "http:GitHub API",
+        "monitorId, monitorUrn, monitorDetailsUrl",
+    ),
+    "peekaping": (
+        "Billing API: HTTP request failed with status: 503",
+        "",
+        "heartbeat.monitor_id",
+    ),
+    "platerecognizer_visionalert": ("Cam-01: Offline", "", "cameras[0].serial"),
+    "rundeck": (
+        "Global Log Filter Usage: failure",
+        "welcome-project-community",
+        "execution.job.id, execution.serverUUID, execution.job.project",
+    ),
+    "sitesage": (
+        "Food Safety Temperature Outside Expected Range",
+        "#6439",
+        "sensor_output_id, location_name, appliance_id",
+    ),
     "betterdb": (
         "Writes are being rejected (rdb_bgsave_failed) and clients are receiving errors",
         "valkey-prod-1.example.com",
