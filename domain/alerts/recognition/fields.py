@@ -133,6 +133,9 @@ SERVICE_THINGS = parse_word_set(
 )
 _HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
+#: Kinds of resources, which some messages contain in place of a resource's name.
+_RESOURCE_KINDS = parse_word_set("release build deployment job pipeline app application device")
+_IP_ADDRESS = re.compile(r"\d+(\.\d+){3}([:/]\d+)?|[0-9a-f:]*:[0-9a-f:]+(/\d+)?", re.IGNORECASE)
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "definition "
@@ -245,6 +248,7 @@ def is_host(leaf: Leaf) -> bool:
     # A link can be a path of the monitoring tool, and the host of a DNS record is relative.
     is_part = leaf.text.startswith("/") and bool(set(leaf.own_words) & {"url", "link", "uri"})
     is_part |= "record" in leaf.words[:-1]
+    is_part |= leaf.own_words == ("resource",) and leaf.text in _RESOURCE_KINDS
     is_pattern = "*" in leaf.text
     if is_place or is_part or is_pattern or leaf.text.casefold() in NO_NAMES | KIND_WORDS:
         return False
@@ -479,6 +483,11 @@ def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> Fie
     leaf = min(found, key=lambda each: each.depth)
     reason = f"“{leaf.path[-1]}” contains an address"
     return FieldMatch(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+
+
+def is_address(leaf: Leaf) -> bool:
+    """Return whether a value is an IP address, possibly with a port or a prefix length."""
+    return bool(_IP_ADDRESS.fullmatch(leaf.text))
 
 
 def _list_values(value: object) -> list[object]:

@@ -77,6 +77,8 @@ class Identity:
     paths: tuple[PayloadPath, ...]
     confidence: Confidence
     reason: str
+    #: True if the identifier of the alert identifies it.
+    is_alert_id: bool = False
     #: True if two hosts with the same rule would share an alert.
     may_merge_hosts: bool = False
     #: True if the values in the recovery differ.
@@ -212,7 +214,12 @@ def _find_grouping_key(stable: Sequence[Leaf], messages: Messages) -> Identity |
         is_of_alert = set(leaf.words) - words <= GROUP_WORDS | OCCURRENCE_WORDS | RULE_WORDS
         if is_key and is_of_alert:
             reason = f"{format_path(leaf.path)} is made for grouping"
-            return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
+            return Identity(
+                paths=(leaf.path,),
+                confidence=messages.confidence,
+                reason=reason,
+                is_alert_id=True,
+            )
     return None
 
 
@@ -264,6 +271,7 @@ def _find_alert_id(
         paths=(leaf.path, *joined),
         confidence=confidence,
         reason=reason,
+        is_alert_id=True,
         moved=None if joined or messages.other_messages else twin,
     )
 
@@ -370,7 +378,7 @@ def _may_identify_run(rule: Leaf | None, objects: Sequence[Leaf]) -> bool:
     numbered = (
         list(objects) if rule is None or rule.object_word not in JOB_WORDS else [*objects, rule]
     )
-    is_numbered = any(str(each.value).isdecimal() for each in numbered)
+    is_numbered = any(str(each.value).isdecimal() or "pod" in each.own_words for each in numbered)
     return is_numbered or (rule is not None and rule.is_random)
 
 

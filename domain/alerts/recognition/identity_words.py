@@ -14,7 +14,7 @@ GROUP_WORDS = ALERT_WORDS | parse_word_set("group aggreg aggregation")
 RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition test service search job query plugin "
     "alertname alert alarm sensor item slo subject title workflow pipeline definition "
-    "scenario component metric budget dag flow task function schedule risk"
+    "scenario component metric budget dag flow task function schedule risk builder"
 )
 #: Kinds of objects whose name or code is the name of a rule.
 FAULT_WORDS = parse_word_set("issue problem event fault error detection finding")

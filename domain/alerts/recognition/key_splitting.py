@@ -31,6 +31,7 @@ _COMPOUNDS: Mapping[str, tuple[str, str]] = {
     **{f"is{state}": ("is", state) for state in _IS_STATES},
     **{word: (word[:-2], "id") for word in ("moid", "oid")},
     "timestamp": ("time", "stamp"),
+    "buildername": ("builder", "name"),
     "runbook": ("run", "book"),
     "newstate": ("new", "state"),
     "oldstate": ("old", "state"),

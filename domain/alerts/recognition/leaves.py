@@ -289,6 +289,8 @@ def _is_unix_time(number: float) -> bool:
 
 def _drop_fillers(words: tuple[str, ...]) -> list[str]:
     """Return the words of a key without filler words and words for a webhook's envelope."""
+    if words[:2] == ("commit", "status"):  # This is the status of a build.
+        words = ("build", *words[1:])
     is_envelope = "webhook" in words and len(words) > 1 and set(words) <= _ENVELOPE_WORDS
     return [] if is_envelope else [word for word in words if word not in _FILLERS]
 

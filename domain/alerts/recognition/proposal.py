@@ -30,7 +30,9 @@ from domain.alerts.recognition.fields import (
     Confidence,
     FieldMatch,
     find_field_match,
+    is_address,
     is_code,
+    is_host_name,
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import (
@@ -38,6 +40,7 @@ from domain.alerts.recognition.identity import (
     find_moved_identity,
     find_specific_name,
     identify_snapshot_problem,
+    is_object,
     propose_identity,
 )
 from domain.alerts.recognition.identity_words import ALERT_WORDS
@@ -56,7 +59,11 @@ from domain.alerts.recognition.state_words import (
     find_state_in_sentence,
 )
 from domain.alerts.recognition.text_identity import prefer_text
-from domain.alerts.recognition.title_events import find_title_event
+from domain.alerts.recognition.title_events import (
+    find_title_event,
+    is_failed_run,
+    names_problem,
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,8 @@ class GuessedMapping:
 
 #: Minimum number of fields that a message in the product's format contains under their own names.
 _MIN_OWN_FIELDS = 4
+#: Maximum number of words in a title that is only a state.
+_MAX_STATE_WORDS = 2
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
 #: Maximum time between the start of an alert and the latest time in its first message.
@@ -286,19 +295,33 @@ def _complete_title(
     if title is None:
         return found, ValueJoin(())
     service = found.get(AlertField.SERVICE)
-    where = host or (service if " " not in title.leaf.text else None)
+    is_word = " " not in title.leaf.text or _is_unclear_state(title.leaf)
+    where = host or (service if is_word else None)
     named = find_specific_name(title.leaf, messages.leaves)
     named = named or (where.leaf if where and _needs_host(title, where) else None)
     event = find_title_event(messages, title.leaf, [each.leaf for each in (host, service) if each])
-    if event and named and not named.is_link:
-        is_run = event.text.casefold() in FAILURE_WORDS - {"failing", "failure"}
-        return found, ValueJoin((named.path, event.path) if is_run else (named.path,))
+    is_object_name = is_object(title.leaf) or (
+        is_host_name(title.leaf) and any(map(str.isdigit, title.leaf.text))
+    )
+    if event and named and not (named.is_link or is_address(named)):
+        if is_failed_run(event):
+            return found, ValueJoin((named.path, event.path))
+        if not is_object_name:
+            return found, ValueJoin((named.path,))
     if event and title.leaf.text.casefold() in event.text.casefold():
         reason = f"{format_path(event.path)} describes the problem"
         title = FieldMatch(leaf=event, confidence=Confidence.UNSURE, reason=reason)
         return {**found, AlertField.TITLE: title}, ValueJoin(())
     appended = event or named
     return found, ValueJoin((appended.path,) if appended else ())
+
+
+def _is_unclear_state(leaf: Leaf) -> bool:
+    """Return whether a title is only a state, such as `Not Responding`."""
+    words = leaf.text.split()
+    is_state = names_problem(leaf) or words[:1] in (["Not"], ["No"])
+    is_name = leaf.own_words[-1:] == ("name",) and "state" not in leaf.own_words
+    return is_state and len(words) <= _MAX_STATE_WORDS and not is_name
 
 
 def _find_service(

@@ -1,7 +1,7 @@
 """Questions about facts that a proposed mapping needs and that the messages do not contain."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from domain.alerts.parsing.mapping_rules import (
     is_rule_word,
     normalize_word,
 )
-from domain.alerts.parsing.payload_paths import find_value, format_path
+from domain.alerts.parsing.payload_paths import PayloadPath, find_value, format_path
 from domain.alerts.parsing.severity import (
     propose_severity,
 )
@@ -84,10 +84,13 @@ _MAX_SHOWN_WORDS = 4
 _MIDDLE_SEVERITIES = {"error", "err", "warning", "warn"}
 #: Words in keys for accounts. Alerts about sign-ins are about an account.
 _ACCOUNT_WORDS = parse_word_set("actor user account target principal subject identity")
+#: Keys for labels, which describe an object in many ways.
+_LABEL_KEYS = ("labels", "tags", "annotations")
 #: Last words of keys whose values describe the message and not an object.
 _TYPE_KEYS = (("type",), ("version",))
 #: Pattern of the SHA-256 hash of a token, which is not secret.
 _HASH = re.compile(r"[0-9a-f]{64}")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 #: Maximum number of words in the key of an identifier that may belong to the alert, as in `moid`.
 _MAX_PLAIN_ID_WORDS = 2
@@ -236,8 +239,12 @@ def _build_value_question(
     text: str,
     *,
     is_confirmation: bool = False,
+    first: Sequence[Leaf] = (),
 ) -> Question:
-    """Return a question with the values that may fit a field, or else with other short strings."""
+    """Return a question with the values that may fit a field, or else with other short strings.
+
+    The values in `first` come before the others.
+    """
     others = (field, AlertField.TITLE, AlertField.SEVERITY)
     taken = {found[each].leaf.path for each in others if each in found}
     is_title = field is AlertField.TITLE
@@ -246,19 +253,17 @@ def _build_value_question(
     stable = [leaf for leaf in given if leaf.path not in taken]
     stable = [leaf for leaf in stable if not (leaf.describes_actor_or_past or _is_secret(leaf))]
     stable = [leaf for leaf in stable if not is_blank(leaf.value)]
-    leaves: list[Leaf] = []
+    leaves = list(first)
+    leaves += [leaf for leaf in given if not is_title and _is_mailbox(leaf)]
     if field is AlertField.FINGERPRINT:
-        subjects = list_subject_leaves(stable)
-        texts = [leaf for leaf in subjects if leaf.own_words[-1:] in TEXT_KEYS]
-        leaves += [leaf for leaf in subjects if leaf not in texts]
-        leaves += [*(_list_completing_leaves(messages) if is_confirmation else []), *texts]
+        completing = _list_completing_leaves(messages) if is_confirmation else []
+        leaves += _list_identifying_leaves(stable, completing)
     else:
         for _ in range(_MAX_CANDIDATES):
             known = {*taken, *(leaf.path for leaf in leaves)}
             best = find_field_match(field, messages.leaves, known)
             leaves += [best.leaf] if best else []
-    if field is not AlertField.TITLE:
-        leaves += [leaf for leaf in stable if is_object(leaf) or is_host_name(leaf)]
+    leaves += [leaf for leaf in stable if not is_title and (is_object(leaf) or is_host_name(leaf))]
     if field is AlertField.HOSTS:
         accounts = [leaf for leaf in messages.stable_leaves if _is_account(leaf)]
         named = [leaf for leaf in stable if leaf.own_words[-1:] == ("name",) and leaf.is_word]
@@ -280,6 +285,33 @@ def _build_value_question(
     return Question(
         name=field, text=text, is_confirmation=is_confirmation, candidates=tuple(candidates)
     )
+
+
+def _list_identifying_leaves(stable: Sequence[Leaf], completing: Sequence[Leaf]) -> list[Leaf]:
+    """Return the names of the rule and the object, the completing values, and then texts."""
+    subjects = list_subject_leaves(stable)
+    texts = [leaf for leaf in subjects if leaf.own_words[-1:] in TEXT_KEYS]
+    return [*(leaf for leaf in subjects if leaf not in texts), *completing, *texts]
+
+
+def _list_other_names(messages: Messages, identity: Identity) -> list[Leaf]:
+    """Return the names and mailboxes that the messages share and that the identity does not cover.
+
+    The identifier of an alert covers all names. Other values cover the names in the same object.
+    """
+    if identity.is_alert_id:
+        return []
+    values = {str(find_value(messages.firing, path)).casefold() for path in identity.paths}
+    owners = {path[:-1] for path in identity.paths}
+    others = [leaf for leaf in messages.stable_leaves if leaf.text.casefold() not in values]
+    return [leaf for leaf in others if _is_mailbox(leaf) or _is_other_name(leaf, owners)]
+
+
+def _is_other_name(leaf: Leaf, owners: Collection[PayloadPath]) -> bool:
+    """Return whether a value is the name of an object, except for labels and listed objects."""
+    is_label = any(isinstance(key, int) or key in _LABEL_KEYS for key in leaf.path)
+    is_name = leaf.own_words[-1:] == ("name",) and leaf.is_word and is_identifier(leaf)
+    return is_name and not is_label and leaf.path[:-1] not in owners
 
 
 def _list_completing_leaves(messages: Messages) -> list[Leaf]:
@@ -342,6 +374,11 @@ def _is_account(leaf: Leaf) -> bool:
     return is_name and not _ACCOUNT_WORDS.isdisjoint(leaf.words) and not leaf.is_link
 
 
+def _is_mailbox(leaf: Leaf) -> bool:
+    """Return whether a value is the address of the mailbox that a message may be about."""
+    return leaf.own_words in (("recipient",), ("email",)) and bool(_EMAIL.fullmatch(leaf.text))
+
+
 def _ask_about_values(identity: Identity) -> str:
     """Return the beginning of a question about one or several values."""
     start = "Are the values of" if identity.paths[1:] else "Is the value of"
@@ -399,14 +436,22 @@ def _build_identity_questions(
             f"{identity.phrase}, so it resolves no alert."
         )
     elif identity.may_merge_hosts:
-        field = AlertField.HOSTS
+        host = found.get(AlertField.HOSTS)
+        field = AlertField.FINGERPRINT if host else AlertField.HOSTS
+        is_confirmation = host is not None
         text = (
-            "No value names the affected host or object. If the rule watches several, they share "
-            f"one alert.{paste}"
+            f"{format_path(host.leaf.path)} is not in all messages, so the fingerprint cannot "
+            f"contain it. {_ask_to_confirm(messages, identity)}"
+            if host
+            else "No value names the affected host or object. If the rule watches several, they "
+            f"share one alert.{paste}"
         )
-    elif identity.confidence is Confidence.UNSURE:
+    elif identity.confidence is Confidence.UNSURE or _list_other_names(messages, identity):
         is_confirmation = True
         text = _ask_to_confirm(messages, identity)
     else:
         return
-    yield _build_value_question(messages, found, field, text, is_confirmation=is_confirmation)
+    names = _list_other_names(messages, identity) if identity and is_confirmation else ()
+    yield _build_value_question(
+        messages, found, field, text, is_confirmation=is_confirmation, first=names
+    )

@@ -126,7 +126,10 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
         # In a message about a problem, a part of the object can be healthy.
         named = find_state(leaf.value)
         is_healthy = named is not None and named.state is State.RECOVERY
+        is_message_type = leaf.own_words == ("type",) and leaf.text.casefold() == "alert"
         if leaf.describes_actor_or_past or (is_problem and is_healthy and leaf.depth):
+            continue
+        if is_message_type:
             continue
         weight = _weigh_key(leaf)
         words = _list_recovery_words(leaf, weight)

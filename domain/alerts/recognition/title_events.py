@@ -7,6 +7,7 @@ from domain.alerts.recognition.fields import (
     FieldCriteria,
     find_best_leaf,
     is_multiword_title,
+    is_named_state,
 )
 from domain.alerts.recognition.key_splitting import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf
@@ -34,7 +35,12 @@ _VAGUE_WORDS = SEVERITY_WORDS | parse_word_set(
 )
 
 
-def _names_problem(leaf: Leaf) -> bool:
+def is_failed_run(leaf: Leaf) -> bool:
+    """Return whether a value is the result of a failed run."""
+    return leaf.text.casefold() == "failed"
+
+
+def names_problem(leaf: Leaf) -> bool:
     """Return whether a value contains the word for a kind of problem, such as `down`."""
     words = split_words(leaf.text)
     problems = {word for word in words if STATE_WORDS.get(word) is State.PROBLEM}
@@ -49,11 +55,19 @@ _EVENTS = (
         fits=is_multiword_title,
     ),
     FieldCriteria(
+        phrases="reason|cause|anomaly|problem|fault|failure",
+        fits=lambda leaf: is_named_state(leaf) and " " not in leaf.text,
+    ),
+    FieldCriteria(
         phrases="event type|event name|event|anomaly|problem|issue|fault|alert type|alarm type|"
         "type|action|trigger|state|status|result|outcome|conclusion|health",
-        fits=_names_problem,
+        fits=names_problem,
     ),
 )
+
+
+#: The result of a run whose title describes the run, such as `Deploy 1a5f89db`.
+_FAILED_RUN = FieldCriteria(phrases="state|status|result", fits=is_failed_run)
 
 
 def find_title_event(messages: Messages, title: Leaf, objects: Sequence[Leaf]) -> Leaf | None:
@@ -63,15 +77,19 @@ def find_title_event(messages: Messages, title: Leaf, objects: Sequence[Leaf]) -
     the problem, or if no value does. A value that is the same in the repeat is preferred. A value
     that is the same in the recovery does not describe the problem.
     """
+    if names_problem(title):
+        return None
     names = {leaf.text.casefold() for leaf in objects}
     is_name = title.own_words[-1:] in _NAME_KEYS and title.object_word not in _PROBLEM_THINGS
-    if _names_problem(title) or not (is_name or title.text.casefold() in names):
-        return None
     leaves = [leaf for leaf in messages.leaves if _is_changed(leaf, messages)]
     leaves = [leaf for leaf in leaves if leaf.text.casefold() != title.text.casefold()]
     known = messages.without_recovery.stable_leaves
     stable = [leaf for leaf in leaves if leaf in known]
-    found = (find_best_leaf(kind, each, ()) for each in (stable, leaves) for kind in _EVENTS)
+    if is_name or title.text.casefold() in names:
+        kinds = _EVENTS
+    else:
+        kinds = (_FAILED_RUN,) if UNCLEAR_WORDS.isdisjoint(split_words(title.text)) else ()
+    found = (find_best_leaf(kind, each, ()) for each in (stable, leaves) for kind in kinds)
     return next((match.leaf for match in found if match), None)
 
 

@@ -71,6 +71,7 @@ _OPEN_QUESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "elastalert_http_post": (
         ("Every alert of this tool is critical", ""),
         ("No value shows whether the alert is over.", ""),
+        ("Do messages with the same", '["host.name"]'),
     ),
     "k8s_event_exporter": (
         ("How severe is “Warning”?", ""),
