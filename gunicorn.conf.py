@@ -38,7 +38,7 @@ from web.server.shared_counters import (
     open_shared_counters,
     reserve_counters,
 )
-from web.server.supervisor import wait_for_dependency
+from web.server.supervisor import wait_until_released
 from web.server.temporary_files import check_temporary_directory
 from web.server.tls import CertificateFilesError, load_certificate, set_served_certificate
 from web.settings.environment import SettingsError, list_ignored_variables, load_settings
@@ -118,7 +118,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def on_starting(server: Any) -> None:
     """Check the database and the settings, and create the counters that the web processes share."""
-    wait_for_dependency()
+    wait_until_released()
     server.began_at = read_system_clock()
     try:
         check_database_if_available(_settings)

@@ -37,7 +37,8 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
-            patch.setattr(serve, "_build_supervisor", _first_worker)
+            patch.setattr(serve, "fork_programs", _first_worker)
+            patch.setattr(worker, "_run_in_child", lambda work: work())
             patch.setattr(worker, "start_host_heartbeat", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()

@@ -1,12 +1,14 @@
 """Program for `make run`, which runs the web server and the worker under a supervisor.
 
-The worker prepares the database first. This process stays in memory, so it loads little: no models
-and no domain rules.
+The worker prepares the database first. The supervisor stays in memory, so it loads little: no
+models and no domain rules. It therefore starts as a new program after the worker and the web server
+are forked (`web/server/shared_memory.py`).
 """
 
 import socket
 import ssl
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from errno import EADDRINUSE
@@ -17,7 +19,8 @@ from time import monotonic, sleep
 
 from web.logging import configure_logging
 from web.server.listen_address import get_listening_host
-from web.server.supervisor import RestartPolicy, SupervisedProgram, Supervisor
+from web.server.shared_memory import fork_programs, pop_started_programs
+from web.server.supervisor import RestartPolicy, StartedProgram, SupervisedProgram, Supervisor
 from web.server.temporary_files import check_temporary_directory
 from web.settings.environment import (
     WRONG_SETTING_STATUS,
@@ -42,20 +45,24 @@ class _PortUnavailableError(Exception):
 def main() -> None:
     """Check the settings and serve until the process is stopped."""
     unblock_standard_streams()
+    started = pop_started_programs()
     try:
         settings = load_settings()
-        check_temporary_directory()
         configure_logging(settings)
-        _check_certificate(settings)
-        _check_port_free(settings)
+        if started is None:
+            check_temporary_directory()
+            _check_certificate(settings)
+            _check_port_free(settings)
     except (SettingsError, _PortUnavailableError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_SETTING_STATUS)
-    Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
     preparing = replace(_WORKER_PROGRAM, first_command=(*_WORKER_COMMAND, "--prepare"))
     # Both programs load at the same time. The web server listens after the database is prepared.
-    web = replace(_WEB_PROGRAM, waits_for="worker")
-    sys.exit(_build_supervisor(settings, worker=preparing, web=web).supervise_programs())
+    programs = {"worker": preparing, "web": replace(_WEB_PROGRAM, waits_for="worker")}
+    if started is None:
+        fork_programs(programs)
+    Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
+    sys.exit(_build_supervisor(settings, programs, started).supervise_programs())
 
 
 _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
@@ -74,12 +81,16 @@ _WEB_PROGRAM = SupervisedProgram(
 
 def build_worker_supervisor(settings: Settings) -> Supervisor:
     """Return a supervisor that only runs the worker."""
-    return _build_supervisor(settings, worker=_WORKER_PROGRAM)
+    return _build_supervisor(settings, {"worker": _WORKER_PROGRAM})
 
 
-def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supervisor:
-    stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
-    return Supervisor(programs, timeout_seconds=stopping + _STOP_GRACE_SECONDS)
+def _build_supervisor(
+    settings: Settings,
+    programs: Mapping[str, SupervisedProgram],
+    started: Mapping[str, StartedProgram] | None = None,
+) -> Supervisor:
+    seconds = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
+    return Supervisor(programs, timeout_seconds=seconds + _STOP_GRACE_SECONDS, started=started)
 
 
 def _check_certificate(settings: Settings) -> None:

@@ -6,14 +6,17 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from time import monotonic
 from types import FrameType
+from typing import NamedTuple
 
 from web.server.watchdog import Watchdog
 from web.settings.environment import (
@@ -41,9 +44,11 @@ _START_TIMEOUT_SECONDS = 600.0
 #: Exit statuses of a program that was stopped. The second status occurs if the program had not yet
 #: installed a signal handler.
 _STOPPED_STATUSES = (0, -signal.SIGTERM)
-#: Environment variable with a file descriptor. Before the program begins its work, it reads from
-#: this descriptor until the supervisor closes the other end.
+#: Environment variable with a file descriptor. Before the program begins its work, it reads a byte
+#: from this descriptor, which the supervisor writes.
 HOLD_VARIABLE = "GATEBELL_HELD_BY"
+#: Signals that stop the supervisor.
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Maximum size of a notification in bytes. Notifications are only a few words long.
 _MAX_MESSAGE_BYTES = 4_096
 
@@ -54,13 +59,18 @@ class NotifySocket:
     The permissions of its directory prevent other users from sending notifications.
     """
 
-    def __init__(self) -> None:
-        self._directory = TemporaryDirectory(prefix="gatebell-")
+    def __init__(self, address: str | None = None, descriptor: int | None = None) -> None:
+        """Open a new socket, or use the given address and descriptor of a detached socket."""
         #: Value of NOTIFY_SOCKET for the program.
-        self.address = str(Path(self._directory.name) / "notify")
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.address = address or str(Path(mkdtemp(prefix="gatebell-")) / "notify")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM, fileno=descriptor)
         self._socket.settimeout(0)
-        self._socket.bind(self.address)
+        if descriptor is None:
+            self._socket.bind(self.address)
+
+    def detach(self) -> int:
+        """Return the descriptor of the socket, which stays open without this object."""
+        return self._socket.detach()
 
     def has_new_notification(self) -> bool:
         """Return whether a notification has arrived since the last call."""
@@ -75,7 +85,67 @@ class NotifySocket:
     def close_socket(self) -> None:
         """Close the socket and remove its directory."""
         self._socket.close()
-        self._directory.cleanup()
+        rmtree(Path(self.address).parent, ignore_errors=True)
+
+
+class StartedProgram(NamedTuple):
+    """Forked process of a program that has not been released yet."""
+
+    pid: int
+    #: Descriptor to which the supervisor writes to release the process.
+    release: int
+    #: Address and descriptor of the socket for watchdog notifications, if the program sends them.
+    notify_address: str | None
+    notify_descriptor: int | None
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """Descriptors that belong to the supervisor."""
+        found = self.notify_descriptor
+        return (self.release,) if found is None else (self.release, found)
+
+    def set_inheritable(self, *, is_inheritable: bool) -> None:
+        """Set whether the descriptors stay open when this process executes another program."""
+        for descriptor in self.descriptors:
+            os.set_inheritable(descriptor, is_inheritable)
+
+
+class ForkedProcess:
+    """Forked child process, with the methods of `subprocess.Popen` that the supervisor calls."""
+
+    def __init__(self, pid: int) -> None:
+        """Store the ID of a child process."""
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit status, or None while the process runs."""
+        return self._wait(os.WNOHANG)
+
+    def wait(self) -> int:
+        """Wait until the process has ended, and return its exit status."""
+        status = self._wait(0)
+        assert status is not None  # noqa: S101 - without WNOHANG, the process has ended
+        return status
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the process, unless it has ended."""
+        self._send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL to the process, unless it has ended."""
+        self._send_signal(signal.SIGKILL)
+
+    def _send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _wait(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
 
 
 class RestartPolicy(Enum):
@@ -98,7 +168,7 @@ class SupervisedProgram:
     #: limit. If it fails before that, all programs are stopped.
     first_command: Sequence[str] | None = None
     #: Name of a program that must send its first watchdog notification before this program begins.
-    #: This program loads meanwhile (`wait_for_dependency`).
+    #: This program loads meanwhile (`wait_until_released`).
     waits_for: str | None = None
     when_ended: RestartPolicy = RestartPolicy.STOP_ALL
     #: Seconds without a watchdog notification after which the program is killed, or None if it
@@ -109,19 +179,26 @@ class SupervisedProgram:
 class _ProgramRun:
     """State of a program and its restarts."""
 
-    def __init__(self, name: str, program: SupervisedProgram) -> None:
+    def __init__(
+        self, name: str, program: SupervisedProgram, started: StartedProgram | None
+    ) -> None:
         self.name = name
         self.program = program
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
-        self._signs = None if program.watchdog_seconds is None else NotifySocket()
+        self._signs: NotifySocket | None = None
         #: `True` if the program has ever sent a watchdog notification.
         self.has_begun = False
         #: Supervisor's end of the pipe that holds the program, or None if the program is not held.
         self._holds: int | None = None
         #: Time at which the next watchdog notification is due.
         self._due_at = float("inf")
+        if started is not None:
+            self.process, self._holds = ForkedProcess(started.pid), started.release
+        if program.watchdog_seconds is not None:
+            inherited = () if started is None else started[2:]
+            self._signs = NotifySocket(*inherited)
 
     def start_program(self, *, is_held: bool = False) -> int:
         """Start the program in its own session and return the process ID."""
@@ -131,7 +208,7 @@ class _ProgramRun:
         if self._signs is not None:
             self._due_at = float("inf") if is_first else monotonic() + _START_TIMEOUT_SECONDS
             variables["NOTIFY_SOCKET"] = self._signs.address
-        self.let_program_begin()
+        self._close_hold()
         if is_held:
             held_by, self._holds = os.pipe()
             variables[HOLD_VARIABLE], inherited = str(held_by), (held_by,)
@@ -148,6 +225,12 @@ class _ProgramRun:
 
     def let_program_begin(self) -> None:
         """Let the program begin if it is waiting to be released."""
+        if self._holds is not None:
+            with suppress(BrokenPipeError):  # the program has ended
+                os.write(self._holds, b"\n")
+            self._close_hold()
+
+    def _close_hold(self) -> None:
         if self._holds is not None:
             os.close(self._holds)
             self._holds = None
@@ -171,14 +254,14 @@ class _ProgramRun:
         if self.has_failed_to_start():
             return False
         if self.program.when_ended is RestartPolicy.RESTART_IF_IT_RAN:
-            return self.process.returncode < 0 or self._has_run_stably()
+            return (self.process.returncode or 0) < 0 or self._has_run_stably()
         return self.program.when_ended is RestartPolicy.RESTART
 
     def record_watchdog_notifications(self) -> None:
         """Record new watchdog notifications and set the due time of the next notification."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_new_notification():
-            # After its first command has prepared the database, the program may have to load again.
+            # After its first command has prepared the database, the program may take long to start.
             loads = self.program.first_command is not None and not self.has_begun
             self._due_at = monotonic() + (_START_TIMEOUT_SECONDS if loads else limit)
             self.has_begun = True
@@ -196,7 +279,7 @@ class _ProgramRun:
 
     def close_descriptors(self) -> None:
         """Close the notification socket and the pipe that keeps the program waiting."""
-        self.let_program_begin()
+        self._close_hold()
         if self._signs is not None:
             self._signs.close_socket()
 
@@ -218,15 +301,18 @@ class _ProgramRun:
         self._pause = min(self._pause * 2, _MAX_PAUSE_SECONDS)
 
 
-def wait_for_dependency() -> None:
-    """Wait until the program that this program depends on has started.
+def wait_until_released() -> None:
+    """Wait until the supervisor lets this program begin, and exit if the supervisor dies.
 
-    Return immediately if this program does not depend on another program.
+    The supervisor first registers the process with its watchdog, and waits for the program on which
+    this program depends. Return immediately if no supervisor holds this program.
     """
     held_by = pop_environment_variable(HOLD_VARIABLE)
     if held_by is not None:
-        os.read(int(held_by), 1)  # wait until the supervisor closes its end
+        is_released = bool(os.read(int(held_by), 1))
         os.close(int(held_by))
+        if not is_released:
+            sys.exit(1)
 
 
 class Supervisor:
@@ -237,13 +323,23 @@ class Supervisor:
     """
 
     def __init__(
-        self, programs: Mapping[str, SupervisedProgram], *, timeout_seconds: float
+        self,
+        programs: Mapping[str, SupervisedProgram],
+        *,
+        timeout_seconds: float,
+        started: Mapping[str, StartedProgram] | None = None,
     ) -> None:
-        """Store the programs by name, and the seconds that they may take to stop."""
-        self._runs = [_ProgramRun(name, program) for name, program in programs.items()]
+        """Store the programs by name, and the seconds that they may take to stop.
+
+        `started` contains the programs that were already forked.
+        """
+        begun = started or {}
+        self._runs = [_ProgramRun(name, each, begun.get(name)) for name, each in programs.items()]
         self._by_name = {run.name: run for run in self._runs}
         self._patience = timeout_seconds
         self._watchdog = Watchdog(timeout_seconds=timeout_seconds)
+        for each in begun.values():
+            self._watchdog.register_process(each.pid)
         #: Time of the first signal, and whether another signal followed. Both are plain values,
         #: because a lock would deadlock if a signal arrived while another signal was being handled.
         self._told_at: float | None = None
@@ -259,10 +355,11 @@ class Supervisor:
         Return the exit status, which is 0 only if all programs stopped as requested. The status is
         WRONG_SETTING_STATUS if a program reported that it cannot start.
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOP_SIGNALS:
             signal.signal(number, self._record_stop_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         ended = self._wait_for_end()
         has_said_why = (
             ended is not None

@@ -48,6 +48,7 @@ __all__ = [
     "parse_setting_value",
     "parse_settings",
     "pop_environment_variable",
+    "set_environment",
 ]
 
 #: Exit status of a program that cannot start because of a wrong setting or another problem.
@@ -202,6 +203,12 @@ def build_child_environment(**variables: str) -> Mapping[str, str]:
     """
     given = os.environ | variables
     return {name: value for name, value in given.items() if value or name != "WEB_CONCURRENCY"}
+
+
+def set_environment(environment: Mapping[str, str]) -> None:
+    """Replace the environment of this process."""
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def pop_environment_variable(name: str) -> str | None:

@@ -59,10 +59,10 @@ os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(3); pri
 #: Program that has loaded, and starts when another program has started.
 HELD = """
 import sys, time
-from web.server.supervisor import wait_for_dependency
+from web.server.supervisor import wait_until_released
 sys.stdout.write("loaded\\n")
 sys.stdout.flush()
-wait_for_dependency()
+wait_until_released()
 sys.stdout.write("released\\n")
 sys.stdout.flush()
 time.sleep(60)
