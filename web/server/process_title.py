@@ -4,7 +4,8 @@ import ctypes
 from contextlib import suppress
 from pathlib import Path
 
-#: Positions of `arg_start` and `arg_end` after the name of the program in /proc/self/stat.
+#: Positions of the first and last address of the arguments in /proc/self/stat, counted after the
+#: name of the program.
 _START_FIELD, _END_FIELD = 45, 46
 
 

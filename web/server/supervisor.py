@@ -111,7 +111,7 @@ class StartedProgram(NamedTuple):
 
 
 class ForkedProcess:
-    """Forked child process, with the methods of `subprocess.Popen` that the supervisor calls."""
+    """Forked child process, with the methods that the supervisor also calls on other processes."""
 
     def __init__(self, pid: int) -> None:
         """Store the ID of a child process."""

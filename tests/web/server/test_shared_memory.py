@@ -45,8 +45,8 @@ for module, names in monkey.saved.items():
                 held.add(f"{other} {module}.{name}")
 json.dump([sorted(held), threads, sorted(opened), "gevent" in loaded], sys.stdout)
 """
-#: Objects that web processes do not use: those of the supervisor, its watchdog and an asynchronous
-#: driver of SQLite.
+#: Objects that web processes do not use. Only the supervisor, its watchdog and an asynchronous
+#: driver of SQLite use them.
 _UNUSED = {
     "sqlalchemy.dialects.sqlite.aiosqlite threading.Thread",
     "web.server.serve threading.Thread",
@@ -65,7 +65,7 @@ def test_shared_modules_keep_nothing_that_gevent_replaces() -> None:
     assert (threads, opened, is_patched) == (1, [], False)
 
 
-#: Starts programs as `make run` does. What happens instead of the supervisor is given.
+#: Code that starts programs as `make run` does, and runs the given code instead of the supervisor.
 _START = """
 import os, signal, sys, time
 from web.server import shared_memory
