@@ -118,6 +118,7 @@ docs: $(VENV)/development ## Write the generated documents. Documents that list 
 	@$(PY) -m domain.releases.schedule_document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/evidence/coverage.md
 	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md
+	@$(PY) -m tests.coverage.openapi_snapshot
 	@$(PY) -m tests.coverage.advisories > docs/evidence/advisories.md
 	@$(PY) -m tests.coverage.monitoring_tools > docs/evidence/monitoring-tools.md
 	@mkdir -p build/docs

@@ -1,28 +1,34 @@
-"""Every view has an access decorator, and the list of addresses repeats it."""
+"""Every view has an access decorator, which is repeated in a list of addresses.
+
+The operations of the API are in the stored OpenAPI document, and all other addresses are in
+tests/support/wire/addresses.txt.
+"""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from flask import Blueprint, Flask
+from werkzeug.routing import Rule
 
 import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
+from tests.support.wire.openapi import read_stored_operations
 from web.access.decorators import open_to_anyone, sign_in_required
+from web.api.openapi.views import list_paths
+from web.api.operations import Operation
 from web.http.cors import CorsPolicy
-from web.http.endpoints import PageBlueprint, get_endpoints
+from web.http.endpoints import PageBlueprint, find_access_decorator, get_endpoints
 from web.settings.environment import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def test_access_marks_of_views_match_the_list_of_addresses(app: Flask) -> None:
-    endpoints = get_endpoints(app).by_name
     served = [
-        Address(method, rule.rule, endpoints[rule.endpoint].access)
-        for rule in app.url_map.iter_rules()
-        if rule.endpoint != "static"
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        Address(method, rule.rule, access)
+        for rule, method, access in list_routes(app)
+        if not is_api_operation(app, rule)
     ]
     # Counters and not sets, because an address belongs to only one view.
     there, listed = Counter(served), Counter(listed_addresses())
@@ -30,6 +36,36 @@ def test_access_marks_of_views_match_the_list_of_addresses(app: Flask) -> None:
     assert not missing, "\n".join(["Add to tests/support/wire/addresses.txt:", *missing])
     gone = [str(each) for each in sorted((listed - there).elements())]
     assert not gone, "\n".join(["Remove from tests/support/wire/addresses.txt:", *gone])
+
+
+def test_access_marks_of_api_operations_match_the_stored_description(app: Flask) -> None:
+    served = Counter(
+        Address(method, path.template, access)
+        for rule, method, access in list_routes(app)
+        if is_api_operation(app, rule)
+        for path in list_paths(rule, app.url_map)
+    )
+    stored = Counter(
+        Address(each.method, each.path, each.requirement)
+        for each in read_stored_operations()
+        if each.requirement
+    )
+    assert stored.total() > 400
+    different = sorted({*(served - stored), *(stored - served)})
+    assert not different, "\n".join(["Review, and run `make docs`:", *map(str, different)])
+
+
+def list_routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
+    """Yield each URL rule with each of its methods and the access mark of its view."""
+    endpoints = get_endpoints(app).by_name
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint != "static":
+            for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+                yield rule, method, endpoints[rule.endpoint].access
+
+
+def is_api_operation(app: Flask, rule: Rule) -> bool:
+    return isinstance(find_access_decorator(app.view_functions[rule.endpoint]), Operation)
 
 
 def unmarked() -> str:

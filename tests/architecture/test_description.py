@@ -1,5 +1,6 @@
 """The OpenAPI description is complete, valid and current."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from domain.releases.call_matches import find_call_matches
 from domain.releases.changes import ReleaseChangeKind
 from domain.releases.schedule import SCHEDULE
 from tests.support.service.live import NewService, running
+from tests.support.wire.openapi import EXAMPLE_URL, find_differences
 from web.api.openapi.view_descriptions import find_view_description
 from web.api.operations import Operation
 from web.http.endpoints import ApiClientBlueprint, find_access_decorator
@@ -71,6 +73,12 @@ def test_endpoints_for_programs_are_described_or_left_out_with_a_reason(app: Fla
     assert [name for name in undescribed if not name.startswith(tuple(LEFT_OUT))] == []
     stale = [each for each in LEFT_OUT if not any(name.startswith(each) for name in undescribed)]
     assert stale == []
+
+
+def test_the_stored_description_is_current(url: str, answer: requests.Response) -> None:
+    base_url = url.removesuffix("/api/openapi.json")
+    differences = find_differences(json.loads(answer.text.replace(base_url, EXAMPLE_URL)))
+    assert differences == "", f"The published API has changed, run `make docs`:\n{differences}"
 
 
 def test_the_description_of_a_tag_contains_what_its_operations_refer_to(

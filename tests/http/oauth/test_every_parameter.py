@@ -1,9 +1,11 @@
 """Random values in every parameter of every endpoint: no 5xx, no open redirect, readable errors.
 
-tests/support/wire/endpoints.py lists the endpoints; an unlisted endpoint fails a test.
+The endpoints and parameters are read from the stored OpenAPI document. An endpoint fails a test if
+it is neither in the document nor in tests/support/wire/endpoints.py.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -29,9 +31,10 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.device_wire import codes, television
 from tests.support.oauth.oauth_wire import machine, new_pair, open_authorization, server_application
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.endpoints import ENDPOINTS, Endpoint
+from tests.support.wire.endpoints import ENDPOINTS, PREFIXES, Operation
 from tests.support.wire.garbage import TEXT, bounded
 from tests.support.wire.html_forms import form_with
+from web.api.openapi.views import list_paths
 
 #: Almost valid values, which reach more code than random values.
 PLAUSIBLE = st.sampled_from(
@@ -79,10 +82,22 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(VALUES, inner, max_size=3),
     max_leaves=6,
 )
-#: The parameter name for endpoints without parameters.
+#: Name of a parameter that no endpoint has.
 UNKNOWN = "unknown"
 IDS = st.sampled_from(("0", "1", "-1", "2147483648", "9" * 30, "x", "%00", "é", "1.5", "self"))
-NAMED = {each.name: each for each in ENDPOINTS}
+#: Values of variables in URLs that are not IDs.
+WORDS = {
+    "provider": "nowhere",
+    "revision": "main",
+    "sha": "0123456789abcdef0123456789abcdef01234567",
+    "tag_name": "v1.0",
+}
+#: Endpoints that are requested with random IDs of a project or group. All others are requested with
+#: a project of the owner, which must not be deleted or archived.
+OF_ANY_NAMESPACE = {
+    *("groups.delete", "groups.show"),
+    *("projects.archive", "projects.delete", "projects.show", "projects.unarchive"),
+}
 #: Endpoints of forms, whose first request needs a page.
 OF_PAGES = (
     "authorize.decide",
@@ -91,15 +106,20 @@ OF_PAGES = (
     "device.decide",
     "logout.decide",
 )
-BLUEPRINTS = ("/oauth/", "/api/v4/", "/.well-known/", "/jwt/")
 
 
 @pytest.mark.one_database("sqlite")
 def test_every_endpoint_is_in_the_list(app: Flask) -> None:
     served = {
-        rule.endpoint for rule in app.url_map.iter_rules() if rule.rule.startswith(BLUEPRINTS)
+        (method, path.template)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith(PREFIXES)
+        for path in list_paths(rule, app.url_map)
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
-    assert served == set(NAMED)
+    listed = [(op.method, op.path) for each in ENDPOINTS.values() for op in each.operations]
+    assert set(listed) == served, "run `make docs`, or change tests/support/wire/endpoints.py"
+    assert len(listed) == len(served)
 
 
 @cache
@@ -128,30 +148,31 @@ def headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
 @cache
 def lasting_headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
     """Return an administrator's token for endpoints that need one, and the owner's otherwise."""
-    for_administrators = ("api_v4.applications.", "api_v4.audit_events.")
-    if name.startswith(for_administrators) or name == "api_v4.personal_access_tokens.create":
+    if name.startswith(("applications.", "audit_events.", "personal_access_tokens.create")):
         return {"PRIVATE-TOKEN": make_token(gatebell, administrator(gatebell)).clear}
-    if name.startswith("api_v4."):
+    if ENDPOINTS[name].operations[0].path.startswith("/api/v4/"):
         return {"PRIVATE-TOKEN": make_token(gatebell, owner(gatebell)).clear}
     pair = new_pair(gatebell, server_application(gatebell))
-    is_opened_by_token = name in {"openid.userinfo", "token.info"}
+    is_opened_by_token = name in {"openid.userinfo", "oauth.token_info"}
     return {"Authorization": f"Bearer {pair.access}"} if is_opened_by_token else {}
 
 
-def address_of(gatebell: LiveGatebell, endpoint: Endpoint, number: str) -> str:
-    project = project_of_the_owner(gatebell)
-    if endpoint.name.startswith("api_v4.applications."):
-        number = "0" if number == "1" else number  # Application 1 belongs to another test.
-    path = endpoint.path.format(
-        id=quote(number, safe="%"),
-        provider="nowhere",
-        project=f"projects/{quote(project, safe='')}",
-        namespace=f"groups/{quote(project.partition('/')[0], safe='')}",
-    )
+def address_of(gatebell: LiveGatebell, name: str, operation: Operation, number: str) -> str:
+    """Return the URL of an operation; the random number replaces all IDs."""
+    if name.startswith("applications.") and number == "1":
+        number = "0"  # Application 1 belongs to another test.
+    path = operation.path
+    if name not in OF_ANY_NAMESPACE:
+        project = project_of_the_owner(gatebell)
+        group, _, _ = project.partition("/")
+        path = path.replace("/projects/{id}", f"/projects/{quote(project, safe='')}")
+        path = path.replace("/groups/{id}", f"/groups/{group}")
+    number = quote(number, safe="%")
+    path = re.sub(r"\{(\w+)\}", lambda variable: WORDS.get(variable[1], number), path)
     return f"{gatebell.url}{path}"
 
 
-def good(gatebell: LiveGatebell, endpoint: Endpoint) -> dict[str, str]:
+def good(gatebell: LiveGatebell, operation: Operation) -> dict[str, str]:
     """Return valid values, which make a request almost valid."""
     client = server_application(gatebell)
     known = {
@@ -163,13 +184,7 @@ def good(gatebell: LiveGatebell, endpoint: Endpoint) -> dict[str, str]:
         "name": "x",
         "scopes": "api",
     }
-    is_authorize = endpoint.name.startswith("authorize.")
-    left_out = {"client_secret"} if is_authorize else set()
-    return {
-        name: value
-        for name, value in known.items()
-        if name in endpoint.parameters and name not in left_out
-    }
+    return {name: value for name, value in known.items() if name in operation.parameters}
 
 
 def assert_clear(gatebell: LiveGatebell, answer: requests.Response) -> None:
@@ -195,56 +210,63 @@ def assert_readable(answer: requests.Response) -> None:
 
 
 def send(
-    gatebell: LiveGatebell, endpoint: Endpoint, number: str, pairs: Sequence[tuple[str, str]]
+    gatebell: LiveGatebell,
+    name: str,
+    operation: Operation,
+    number: str,
+    pairs: Sequence[tuple[str, str]],
 ) -> requests.Response:
     """Send a request: GET and DELETE with a query, other methods with a form."""
-    is_in_query = endpoint.method in {"GET", "DELETE"}
+    is_in_query = operation.method in {"GET", "DELETE"}
     return machine(gatebell).request(
-        endpoint.method,
-        address_of(gatebell, endpoint, number),
+        operation.method,
+        address_of(gatebell, name, operation, number),
         params=list(pairs) if is_in_query else None,
         data=None if is_in_query else list(pairs),
-        headers=headers_for(gatebell, endpoint.name),
+        headers=headers_for(gatebell, name),
         allow_redirects=False,
     )
 
 
 def send_json(
-    gatebell: LiveGatebell, endpoint: Endpoint, number: str, body: Any
+    gatebell: LiveGatebell, name: str, operation: Operation, number: str, body: Any
 ) -> requests.Response:
     """Send a request with a JSON body, which may contain NaN."""
-    headers = {**headers_for(gatebell, endpoint.name), "Content-Type": "application/json"}
+    headers = {**headers_for(gatebell, name), "Content-Type": "application/json"}
     content = json.dumps(body).encode("utf-8", "surrogatepass")
     return machine(gatebell).request(
-        endpoint.method, address_of(gatebell, endpoint, number), data=content, headers=headers
+        operation.method,
+        address_of(gatebell, name, operation, number),
+        data=content,
+        headers=headers,
     )
 
 
-def drawn_from(draw: Callable[[Any], Any], endpoint: Endpoint) -> list[tuple[str, str]]:
+def drawn_from(draw: Callable[[Any], Any], operation: Operation) -> list[tuple[str, str]]:
     """Draw some parameters, some of them twice."""
-    names = st.sampled_from(endpoint.parameters or (UNKNOWN,))
+    names = st.sampled_from((*operation.parameters, UNKNOWN))
     pairs: list[tuple[str, str]] = draw(st.lists(st.tuples(names, VALUES), max_size=5))
     return pairs
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", [each.name for each in ENDPOINTS if each.name not in OF_PAGES])
+@pytest.mark.parametrize("name", [name for name in ENDPOINTS if name not in OF_PAGES])
 @bounded(2)
 @given(data=st.data())
 def test_random_parameters_of_every_endpoint_are_handled(
     live_postgres: LiveGatebell, name: str, data: st.DataObject
 ) -> None:
-    endpoint = NAMED[name]
-    pairs = drawn_from(data.draw, endpoint)
+    operation = data.draw(st.sampled_from(ENDPOINTS[name].operations))
+    pairs = drawn_from(data.draw, operation)
     number = data.draw(IDS)
     changed = {known for known, _ in pairs}
-    kept = [pair for pair in good(live_postgres, endpoint).items() if pair[0] not in changed]
+    kept = [pair for pair in good(live_postgres, operation).items() if pair[0] not in changed]
     for form in (pairs, [*kept, *pairs]):
-        assert_clear(live_postgres, send(live_postgres, endpoint, number, form))
-    if endpoint.method in {"POST", "PUT"}:
-        known = st.sampled_from(endpoint.parameters or (UNKNOWN,))
+        assert_clear(live_postgres, send(live_postgres, name, operation, number, form))
+    if operation.method in {"POST", "PUT", "PATCH"}:
+        known = st.sampled_from((*operation.parameters, UNKNOWN))
         body = data.draw(st.dictionaries(known, JSON, max_size=4) | JSON)
-        assert_clear(live_postgres, send_json(live_postgres, endpoint, number, body))
+        assert_clear(live_postgres, send_json(live_postgres, name, operation, number, body))
 
 
 @cache
@@ -276,15 +298,16 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
 def test_random_fields_of_every_form_are_handled(
     live_postgres: LiveGatebell, name: str, data: st.DataObject
 ) -> None:
-    endpoint = NAMED[name]
+    (operation,) = ENDPOINTS[name].operations
     browser, page, field = pages(live_postgres)[name]
     values = {
-        each: data.draw(VALUES) for each in data.draw(st.sets(st.sampled_from(endpoint.parameters)))
+        each: data.draw(VALUES)
+        for each in data.draw(st.sets(st.sampled_from(operation.parameters)))
     }
     if name == "logout.decide":
         values.setdefault("decision", "stay")
     answer = browser.post(
-        f"{live_postgres.url}{endpoint.path}",
+        f"{live_postgres.url}{operation.path}",
         data=form_with(page, field).filled(**values),
         allow_redirects=False,
     )
