@@ -153,6 +153,19 @@ class Commands(Interface):
     def end(self) -> None:
         self._run(2)
 
+    def assert_prints_as_api(self) -> None:
+        """Check that `list` and `show` print the same values as the API."""
+        key, made = self.life.key, self.scene.words["id"]
+        words = shlex.split(self.scene.filled(self.life.commands[2]))
+        group, owner, argument = words[0], words[2:-1], words[-1]
+        output = self.scene.gatebell.cli(group, "list", *owner)
+        printed = next(each for each in output.values() if isinstance(each, list))
+        (expected,) = [each for each in listed(self.scene, self.life) if each[key] == made]
+        assert [each for each in printed if each[key] == made] == [expected]
+        if not self.life.is_only_listed:
+            shown = self.scene.gatebell.cli(group, "show", *owner, argument)
+            assert shown == one(self.scene, self.life)
+
     def _run(self, number: int) -> None:
         self.scene.gatebell.cli(*shlex.split(self.scene.filled(self.life.commands[number])))
 
@@ -207,6 +220,8 @@ def test_a_resource_is_created_changed_and_ended(
     (made,) = [each for each in listed(scene, life) if each[life.key] not in before]
     scene.words["id"] = made[life.key]
     assert_shows(scene, life, life.shown)
+    if isinstance(through, Commands):
+        through.assert_prints_as_api()
     if life.change is not None:
         through.change()
         assert_shows(scene, life, life.changed)
