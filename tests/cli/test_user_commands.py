@@ -61,13 +61,6 @@ def test_the_list_of_users_is_paginated(live_sqlite: LiveGatebell, charlie: Pers
     assert below["users"] == []
 
 
-def test_a_missing_user_is_reported(live_sqlite: LiveGatebell) -> None:
-    for command in ("lock", "reset-password"):
-        done = live_sqlite.run_cli("users", command, "nobody-at-all")
-        assert done.returncode == 1, command
-        assert "not found" in done.stderr, command
-
-
 @pytest.mark.long
 def test_a_setting_can_be_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
     assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33

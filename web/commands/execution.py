@@ -65,7 +65,8 @@ def run_without_key_check(command: Command) -> Command:
         try:
             answer: Mapping[str, Any] = command(**options)
             db.session.commit()
-        except DataError:
+        # SQLite raises OverflowError for numbers with more than 64 bits.
+        except (DataError, OverflowError):
             _exit_with_error(
                 "A value is too long, or contains a character that cannot be stored, such as NUL."
             )
