@@ -50,7 +50,7 @@ OTHER_ERRORS = {
 class Command(NamedTuple):
     """A generated command."""
 
-    words: tuple[str, ...]
+    words: tuple[str, str]
     action: Action[Any, Any]
     params: list[click.Parameter]
 
@@ -87,8 +87,8 @@ def generated_commands() -> Iterator[Command]:
     for name in gatebell.list_commands(context):
         group = gatebell.get_command(context, name)
         for verb, command in group.commands.items() if isinstance(group, click.Group) else ():
-            run = unwrap(command.callback)
-            if run.__module__ == "web.commands.action_commands":
+            run = command.callback and unwrap(command.callback)
+            if run and run.__module__ == "web.commands.action_commands":
                 action = getclosurevars(run).nonlocals["action"]
                 yield Command((name, verb), action, command.params)
 
@@ -122,9 +122,9 @@ def events(app: Flask) -> int:
 
 def test_commands_have_an_option_for_each_field_of_the_api(app: Flask) -> None:
     described: dict[str, set[str]] = {}
-    for each in read_stored_operations():
-        name = ".".join(each.name.split(".")[:2])
-        fields = {field for field in each.parameters if not field.endswith("[]")}
+    for operation in read_stored_operations():
+        name = ".".join(operation.name.split(".")[:2])
+        fields = {field for field in operation.parameters if not field.endswith("[]")}
         described.setdefault(name, set()).update(fields)
     commands = [
         each
