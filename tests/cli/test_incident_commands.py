@@ -38,3 +38,22 @@ def test_incidents_can_be_opened_listed_shown_and_closed(project: IncidentProjec
     assert project.timeline(1)[-1] == "closed it and its 1 alert"
     (resolved,) = project.api("GET", "/alert_management_alerts/1/activity")
     assert (resolved["text"], resolved["author"]) == ("resolved", None)
+
+
+@pytest.mark.long
+def test_an_invalid_command_changes_nothing(project: IncidentProject) -> None:
+    for arguments, said in (
+        (("create", PROJECT), "The incident has no title."),
+        (("create", PROJECT, "--alert", "1"), "Alert 1 not found"),
+        (("create", PROJECT, "--title", "x", "--assignee", "nobody"), "Assignees must be members"),
+        (("create", PROJECT, "--title", " "), "The title must have 1 to 255 characters."),
+        (("update", PROJECT, "1", "--title", "x"), "Incident 1 not found"),
+        (("show", "acme/shops", "1"), "not found"),
+    ):
+        done = project.app.test_cli_runner().invoke(args=("incidents", *arguments))
+        assert done.exit_code == 1, arguments
+        assert said in done.stderr, arguments
+    assert operate(project.app, "incidents", "list", PROJECT, "--status", "all") == {
+        "incidents": [],
+        "total": 0,
+    }
