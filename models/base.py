@@ -14,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Text,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
@@ -136,6 +137,22 @@ class BaseWithId(Base):
 
     #: Id, which is the first column of each table.
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
+
+
+class ClaimedRow(BaseWithId):
+    """The columns of a destination that one worker at a time serves, and its delivery status."""
+
+    __abstract__ = True
+
+    #: Number of the last claim, and the time until which no other worker may send messages.
+    claim: Mapped[int] = mapped_column(BigId, default=0)
+    claimed_until: Mapped[datetime | None]
+    #: Number of failed attempts since the last success, and the times of the first and the last
+    #: failed attempt.
+    tries: Mapped[int] = mapped_column(Integer, default=0)
+    failing_since: Mapped[datetime | None]
+    last_failed_at: Mapped[datetime | None]
+    last_error: Mapped[str | None] = mapped_column(Text)
 
 
 def build_cascading_foreign_key(table: str, **options: Any) -> MappedColumn[Any]:

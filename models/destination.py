@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import Integer, Text
+from sqlalchemy import Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BaseWithId, BigId
+from models.base import ClaimedRow
 
 
-class Destination(BaseWithId):
+class Destination(ClaimedRow):
     """A URL that messages are sent to, and its delivery status."""
 
     __abstract__ = True
@@ -27,14 +27,5 @@ class Destination(BaseWithId):
     #: Time at which deliveries were paused. NULL while messages are delivered.
     paused_at: Mapped[datetime | None]
     last_delivered_at: Mapped[datetime | None]
-    #: Number of failed attempts since the last success, and the times of the first and the last
-    #: failed attempt.
-    tries: Mapped[int] = mapped_column(Integer, default=0)
-    failing_since: Mapped[datetime | None]
-    last_failed_at: Mapped[datetime | None]
-    last_error: Mapped[str | None] = mapped_column(Text)
     #: Earliest time of the next attempt. NULL if queued messages can be sent immediately.
     next_try_at: Mapped[datetime | None]
-    #: Number of the last claim, and the time until which no other worker may deliver.
-    claim: Mapped[int] = mapped_column(BigId, default=0)
-    claimed_until: Mapped[datetime | None]

@@ -15,10 +15,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BaseWithId, BigId, build_cascading_foreign_key, build_partial_index
+from models.base import (
+    Base,
+    BaseWithId,
+    BigId,
+    ClaimedRow,
+    build_cascading_foreign_key,
+    build_partial_index,
+)
 
 
-class Contact(BaseWithId):
+class Contact(ClaimedRow):
     """An address for messages to a user, project or group, and its delivery status."""
 
     __tablename__ = "contacts"
@@ -48,15 +55,6 @@ class Contact(BaseWithId):
     code_tries: Mapped[int] = mapped_column(SmallInteger, default=0)
     #: Time of the next attempt. NULL if no message is queued.
     next_try_at: Mapped[datetime | None]
-    #: Number of the last claim, and the time until which no other worker may send messages.
-    claim: Mapped[int] = mapped_column(BigId, default=0)
-    claimed_until: Mapped[datetime | None]
-    #: Number of failed attempts since the last success, and the times of the first and the last
-    #: failed attempt.
-    tries: Mapped[int] = mapped_column(Integer, default=0)
-    failing_since: Mapped[datetime | None]
-    last_failed_at: Mapped[datetime | None]
-    last_error: Mapped[str | None] = mapped_column(Text)
     last_sent_at: Mapped[datetime | None]
 
     __table_args__ = (

@@ -13,7 +13,7 @@ from domain.core.keyring import Keyring
 from domain.core.types.pagination import ListPage
 from domain.delivery.destination_types import Destination, DestinationQuery, SecretRotationBody
 from domain.delivery.mail.outbox import MessageSettings, NewEmail
-from domain.delivery.outgoing.destination_claims import DeliveryAttempt
+from domain.delivery.outgoing.attempts import DeliveryAttempt
 from domain.delivery.outgoing.destinations import (
     DestinationDetails,
     DestinationManager,

@@ -8,7 +8,7 @@ from pydantic import Field
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import Body, RequestTime, Resource, Time
 from domain.core.types.pagination import OffsetQuery
-from domain.delivery.outgoing.destination_claims import DeliveryAttempt
+from domain.delivery.outgoing.attempts import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.outgoing.signing import DEFAULT_SECRET_OVERLAP
 from domain.delivery.outgoing.urls import parse_outgoing_url

@@ -41,7 +41,8 @@ from domain.core.due_time_sql import (
 )
 from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_job_run, record_job_run
 from domain.delivery.mail.outbox import MAIL_QUEUE
-from domain.delivery.outgoing.destination_claims import CLAIM_LIFETIME, MAX_DESTINATION_PAUSE
+from domain.delivery.outgoing.destinations import DESTINATION_CLAIM_LIFETIME as DESTINATION_CLAIM
+from domain.delivery.outgoing.destinations import MAX_DESTINATION_PAUSE
 from domain.heartbeats.pings import OVERDUE_AFTER_MS
 from domain.heartbeats.states import convert_to_unix_ms
 from domain.oauth.openid.backchannel_logout import LOGOUT_QUEUE
@@ -202,11 +203,11 @@ CORRECTED_COLUMNS = (
     _build_corrected_column(
         WebhookEndpoint.next_try_at, MAX_DESTINATION_PAUSE, WebhookEndpoint.last_failed_at
     ),
-    _build_corrected_column(WebhookEndpoint.claimed_until, CLAIM_LIFETIME),
+    _build_corrected_column(WebhookEndpoint.claimed_until, DESTINATION_CLAIM),
     _build_corrected_column(
         AuditStream.next_try_at, MAX_DESTINATION_PAUSE, AuditStream.last_failed_at
     ),
-    _build_corrected_column(AuditStream.claimed_until, CLAIM_LIFETIME),
+    _build_corrected_column(AuditStream.claimed_until, DESTINATION_CLAIM),
     _build_corrected_column(
         RegistryRemoval.due_at, REMOVAL_QUEUE.backoff.longest, RegistryRemoval.requested_at
     ),

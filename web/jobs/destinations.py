@@ -1,7 +1,6 @@
 """Delivers signed messages to destinations, with one thread per destination.
 
-Each destination is served by one worker at a time
-(`domain/delivery/outgoing/destination_claims.py`).
+Each destination is served by one worker at a time (`domain/delivery/queue.py`).
 """
 
 import logging
@@ -20,12 +19,9 @@ from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring, UndecryptableError
 from domain.core.randomness import generate_random_fraction
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
-from domain.delivery.outgoing.destination_claims import (
-    ClaimedDelivery,
-    DeliveryAttempt,
-    DestinationClaim,
-)
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt
 from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationManager, RetryPolicy
+from domain.delivery.queue import Claim
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 from domain.delivery.webhooks.queueing import (
     INCIDENT_CHANGES_ARE_DUE,
@@ -116,7 +112,7 @@ class DestinationJob(Job):
             thread.start()
         return begun
 
-    def _deliver_messages(self, claim: DestinationClaim) -> None:
+    def _deliver_messages(self, claim: Claim) -> None:
         """Send a destination's messages.
 
         Sending stops when no message is left, a message fails, or the time is up.
@@ -141,7 +137,7 @@ class DestinationJob(Job):
         finally:
             client.close_connection()
 
-    def _get_next_message(self, claim: DestinationClaim) -> ClaimedDelivery | None:
+    def _get_next_message(self, claim: Claim) -> ClaimedDelivery | None:
         try:
             with Session(self.engine) as session, session.begin():
                 return self._find_next_delivery(claim, session)
@@ -149,19 +145,17 @@ class DestinationJob(Job):
             self._record_delivery_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
             return None
 
-    def _find_next_delivery(
-        self, claim: DestinationClaim, session: Session
-    ) -> ClaimedDelivery | None:
+    def _find_next_delivery(self, claim: Claim, session: Session) -> ClaimedDelivery | None:
         return self.kind.take_next_delivery(
             claim, session=session, keyring=self.keyring, now=self.clock()
         )
 
-    def _release_claim(self, claim: DestinationClaim) -> None:
+    def _release_claim(self, claim: Claim) -> None:
         with Session(self.engine) as session, session.begin():
-            self.kind.release_claim(claim, session=session)
+            self.kind.claims.release_claim(claim, session=session)
 
     def _send_message(
-        self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
+        self, claim: Claim, delivery: ClaimedDelivery, client: OutgoingClient
     ) -> ClaimedDelivery | None:
         """Send a message and return the next message.
 
@@ -179,7 +173,7 @@ class DestinationJob(Job):
 
     def _record_delivery_failure(
         self,
-        claim: DestinationClaim,
+        claim: Claim,
         delivery: ClaimedDelivery | None,
         delivery_attempt: DeliveryAttempt,
     ) -> None:
@@ -216,7 +210,7 @@ class DestinationJob(Job):
                 extra={"event": f"{self.subject}.delivery_failed", **said},
             )
 
-    def _describe_destination(self, claim: DestinationClaim, **more: object) -> dict[str, object]:
+    def _describe_destination(self, claim: Claim, **more: object) -> dict[str, object]:
         return {f"{self.subject}_id": claim.destination_id, **more}
 
 

@@ -24,8 +24,8 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from urllib3.response import HTTPResponse
 
 from domain.core.tls import build_outgoing_tls_context, find_tls_failure_reason
+from domain.delivery.outgoing.attempts import DeliveryAttempt
 from domain.delivery.outgoing.deadlines import run_with_deadline
-from domain.delivery.outgoing.destination_claims import DeliveryAttempt
 from domain.delivery.outgoing.errors import (
     ConnectionFailedError,
     DeadlineExceededError,

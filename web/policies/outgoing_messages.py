@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from domain.delivery.destination_actions import ImmediateSender
-from domain.delivery.outgoing.destination_claims import DeliveryAttempt
+from domain.delivery.outgoing.attempts import DeliveryAttempt
 from domain.delivery.outgoing.signing import OutgoingMessage
 from web.outgoing.client import OutgoingClient, attempt_delivery
 from web.services import get_current_time, get_settings

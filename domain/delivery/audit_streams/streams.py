@@ -31,13 +31,7 @@ from domain.core.types.base import get_column_values
 from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
 from domain.delivery.mail.outbox import queue_emails
-from domain.delivery.outgoing import destination_claims
-from domain.delivery.outgoing.destination_claims import (
-    ClaimedDelivery,
-    DeliveryAttempt,
-    DeliveryFailure,
-    DestinationClaim,
-)
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, DeliveryFailure
 from domain.delivery.outgoing.destinations import (
     FAILING_AFTER,
     CommitCallback,
@@ -155,7 +149,7 @@ class AuditStreamManager(DestinationManager[AuditStreamRow, AuditStream, Destina
 
     def record_accepted_message(
         self,
-        claim: DestinationClaim,
+        row: AuditStreamRow | None,
         delivery: ClaimedDelivery,
         attempt: DeliveryAttempt,
         *,
@@ -170,16 +164,12 @@ class AuditStreamManager(DestinationManager[AuditStreamRow, AuditStream, Destina
         session.execute(
             build_bulk_delete(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
         )
-        has_failed = select(AuditStreamRow.id).where(
-            *destination_claims.list_claim_conditions(AuditStreamRow, claim),
-            AuditStreamRow.failing_since.is_not(None),
-        )
-        if session.scalar(has_failed) is not None:
+        if row is not None and row.failing_since is not None:
             again = AuditStreamEntry.tries < _MAX_SET_ASIDE_ATTEMPTS
-            _requeue_set_aside_events(claim.destination_id, session, again)
+            _requeue_set_aside_events(row.id, session, again)
 
     def record_rejected_message(
-        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+        self, row: AuditStreamRow, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Count the failure, and set aside an event that the receiver repeatedly rejects."""
         delivery, failure = refusal.delivery, refusal.failure
@@ -189,15 +179,11 @@ class AuditStreamManager(DestinationManager[AuditStreamRow, AuditStream, Destina
         entry.tries += 1
         if entry.tries < MAX_EVENT_ATTEMPTS or not refusal.attempt.is_message_rejected:
             return failure
-        if _count_set_aside_events(failure.failing_since, claim, session) >= MAX_SET_ASIDE_EVENTS:
+        if _count_set_aside_events(failure.failing_since, row.id, session) >= MAX_SET_ASIDE_EVENTS:
             return failure
         entry.set_aside_at = now
         # The next event has not been attempted yet.
-        session.execute(
-            build_bulk_update(AuditStreamRow)
-            .where(*destination_claims.list_claim_conditions(AuditStreamRow, claim))
-            .values(tries=0, next_try_at=None)
-        )
+        row.tries, row.next_try_at = 0, None
         return replace(failure, sets_aside=True)
 
     def retry_set_aside_messages(self, row: AuditStreamRow, session: Session) -> None:
@@ -223,8 +209,8 @@ def _requeue_set_aside_events(
     )
 
 
-def _count_set_aside_events(moment: datetime, claim: DestinationClaim, session: Session) -> int:
-    mine = AuditStreamEntry.stream_id == claim.destination_id
+def _count_set_aside_events(moment: datetime, stream_id: int, session: Session) -> int:
+    mine = AuditStreamEntry.stream_id == stream_id
     since = AuditStreamEntry.set_aside_at >= moment
     return session.scalar(select(func.count()).where(mine, since)) or 0
 

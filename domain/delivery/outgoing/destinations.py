@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from sys import maxsize
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,15 +20,7 @@ from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.due_time_sql import NOW, Moment
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring, UndecryptableError
-from domain.delivery.outgoing import destination_claims as claims
-from domain.delivery.outgoing.destination_claims import (
-    CLAIM_LIFETIME,
-    ClaimedDelivery,
-    DeliveryAttempt,
-    DeliveryFailure,
-    DestinationClaim,
-    compute_retry_delay,
-)
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, DeliveryFailure
 from domain.delivery.outgoing.signing import (
     OutgoingMessage,
     generate_signing_secret,
@@ -38,6 +29,7 @@ from domain.delivery.outgoing.signing import (
     replace_signing_secret,
 )
 from domain.delivery.outgoing.urls import parse_outgoing_url
+from domain.delivery.queue import Backoff, Claim, ExclusiveQueue
 from models.destination import Destination
 
 #: Time without a delivery after which a destination is considered failing and notices are sent.
@@ -47,6 +39,18 @@ FAILING_AFTER = timedelta(days=1)
 ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Number of threads that are reserved for destinations without a recent failure.
 _RESERVED_THREADS = 16
+#: Lifetime of a claim. It exceeds the deadline of a request (`web/outgoing/client.py`), so that a
+#: claim outlives the request.
+DESTINATION_CLAIM_LIFETIME = timedelta(seconds=25)
+#: The first pause is short, because a single failure is not significant, and all other messages
+#: wait. Pauses vary, so that destinations on one host do not recover at the same time.
+_BACKOFF = Backoff(
+    early=tuple(timedelta(seconds=each) for each in (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)),
+    first=timedelta(minutes=4),
+    longest=timedelta(hours=3),
+    jitter=0.2,
+)
+MAX_DESTINATION_PAUSE = _BACKOFF.longest
 #: Number of entries that are removed or changed in one transaction.
 _BATCH_SIZE = 500
 
@@ -124,9 +128,9 @@ class RetryPolicy:
 
     def compute_delay(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
         """Return the pause before the next attempt, after a number of consecutive failures."""
-        return compute_retry_delay(
-            failures, share=self.share, retry_after_seconds=attempt.retry_after_seconds
-        )
+        requested = timedelta(seconds=attempt.retry_after_seconds or 0)
+        pause = _BACKOFF.compute_pause(failures, share=self.share, requested=requested)
+        return min(pause, MAX_DESTINATION_PAUSE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +179,18 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
     #: Columns that `build_view` needs in addition to the columns that all kinds have.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
+    @property
+    def claims(self) -> ExclusiveQueue[RowT]:
+        """Queue of the destinations that are not paused."""
+        return ExclusiveQueue(
+            row=self.row,
+            due_at=self.row.next_try_at,
+            is_due_without_time=True,
+            condition=self.row.paused_at.is_(None),
+            claim_lifetime=DESTINATION_CLAIM_LIFETIME,
+            backoff=_BACKOFF,
+        )
+
     @abstractmethod
     def build_view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
         """Return the API resource for a row, with `shared` for fields without columns."""
@@ -188,18 +204,18 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
     @abstractmethod
     def record_accepted_message(
         self,
-        claim: DestinationClaim,
+        row: RowT | None,
         delivery: ClaimedDelivery,
         attempt: DeliveryAttempt,
         *,
         session: Session,
         now: datetime,
     ) -> None:
-        """Record that a message was accepted, even if the claim was lost in the meantime."""
+        """Record that a message was accepted. The row is None if the claim was lost."""
 
     @abstractmethod
     def record_rejected_message(
-        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+        self, row: RowT, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Record that a message was not accepted."""
 
@@ -443,7 +459,7 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
 
     def claim_due_destinations(
         self, *, maximum: int, session: Session, now: datetime
-    ) -> Sequence[DestinationClaim]:
+    ) -> Sequence[Claim]:
         """Claim destinations that have queued messages, working destinations first.
 
         Some threads are reserved for them, because requests to failing destinations can take long.
@@ -451,35 +467,34 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
         due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
         well = due.where(self.row.tries == 0).order_by(last).limit(maximum)
-        found = claims.claim_destinations(self.row, well, session=session, now=now)
+        found = self.claims.claim_destinations(well, session=session, now=now)
         left = max(maximum - len(found) - _RESERVED_THREADS, 0)
-        failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at)
-        others = claims.claim_destinations(self.row, failing.limit(left), session=session, now=now)
-        return [*found, *others]
+        failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at).limit(left)
+        return [*found, *self.claims.claim_destinations(failing, session=session, now=now)]
 
     def _select_due_destinations(self, now: Moment) -> Select[int]:
         can_send = self.build_sendable_condition(now)
         has_entries = exists().where(self.queue.destination == self.row.id, can_send)
-        return select(self.row.id).where(*claims.list_due_conditions(self.row, now), has_entries)
+        return select(self.row.id).where(self.claims.build_due_condition(now), has_entries)
 
     def take_next_delivery(
-        self, claim: DestinationClaim, *, session: Session, keyring: Keyring, now: datetime
+        self, claim: Claim, *, session: Session, keyring: Keyring, now: datetime
     ) -> ClaimedDelivery | None:
         """Renew a claim and return the next message, or release the claim and return None.
 
         There is no next message if all messages were sent, or if the destination was paused,
         deleted or claimed by another worker.
         """
-        row = session.scalar(
-            select(self.row)
-            .where(*claims.list_claim_conditions(self.row, claim), self.row.paused_at.is_(None))
-            .with_for_update()
-        )
-        found = self.get_next_message(row, session=session, now=now) if row else None
-        if row is None or found is None:
-            self.release_claim(claim, session=session)
+        row = self.claims.lock_destination(claim, session=session)
+        if row is None:
             return None
-        row.claimed_until = now + CLAIM_LIFETIME
+        found = None
+        if row.paused_at is None:
+            found = self.get_next_message(row, session=session, now=now)
+        if found is None:
+            row.claimed_until = None
+            return None
+        self.claims.renew_claim(row, now=now)
         entry_id, message = found
         return ClaimedDelivery(
             entry_id=entry_id,
@@ -488,13 +503,9 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
             secrets=list_signing_secrets(row, keyring=keyring, now=now),
         )
 
-    def release_claim(self, claim: DestinationClaim, *, session: Session) -> None:
-        """Release a claim, so that other workers need not wait until it expires."""
-        claims.release_destination_claim(self.row, claim, session=session)
-
     def record_delivery(
         self,
-        claim: DestinationClaim,
+        claim: Claim,
         delivery: ClaimedDelivery,
         attempt: DeliveryAttempt,
         *,
@@ -502,12 +513,15 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
         now: datetime,
     ) -> None:
         """Record that a message was accepted, even if the claim was lost in the meantime."""
-        self.record_accepted_message(claim, delivery, attempt, session=session, now=now)
-        claims.record_success(self.row, claim, session=session, now=now)
+        row = self.claims.lock_destination(claim, session=session)
+        self.record_accepted_message(row, delivery, attempt, session=session, now=now)
+        if row is not None:
+            self.claims.record_success(row)
+            row.last_delivered_at, row.next_try_at = now, None
 
     def record_failure(
         self,
-        claim: DestinationClaim,
+        claim: Claim,
         delivery: ClaimedDelivery | None,
         attempt: DeliveryAttempt,
         retries: RetryPolicy,
@@ -520,22 +534,18 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
         The problem in `attempt` is shown to users. The delivery is None if the secrets of the
         destination cannot be decrypted.
         """
-        most = self.max_counted_failures
-        pause = partial(retries.compute_delay, attempt)
-        failure = claims.record_failure(
-            self.row,
-            claim,
-            attempt,
-            pause=lambda failures: pause(min(failures, most)),
-            session=session,
-            now=now,
-        )
-        if failure is None:
+        row = self.claims.lock_destination(claim, session=session)
+        if row is None:
             return None
+        pause = retries.compute_delay(attempt, min(row.tries + 1, self.max_counted_failures))
+        self.claims.record_failure(row, attempt.problem, pause=pause, now=now)
+        failure = DeliveryFailure(
+            failures=row.tries, failing_since=row.failing_since or now, next_try_at=now + pause
+        )
         refusal = FailedAttempt(
             delivery=delivery, attempt=attempt, failure=failure, retries=retries
         )
-        return self.record_rejected_message(claim, refusal, session=session, now=now)
+        return self.record_rejected_message(row, refusal, session=session, now=now)
 
     def find_surplus_entries(
         self, maximum: int, condition: ColumnElement[bool], *, session: Session

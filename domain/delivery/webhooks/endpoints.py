@@ -25,12 +25,7 @@ from domain.core.keyring import Keyring
 from domain.core.types.base import get_column_values
 from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
 from domain.delivery.mail.outbox import queue_emails
-from domain.delivery.outgoing.destination_claims import (
-    ClaimedDelivery,
-    DeliveryAttempt,
-    DeliveryFailure,
-    DestinationClaim,
-)
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, DeliveryFailure
 from domain.delivery.outgoing.destinations import (
     CommitCallback,
     DestinationManager,
@@ -198,7 +193,7 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
 
     def record_accepted_message(
         self,
-        claim: DestinationClaim,
+        row: WebhookEndpoint | None,
         delivery: ClaimedDelivery,
         attempt: DeliveryAttempt,
         *,
@@ -206,14 +201,14 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
         now: datetime,
     ) -> None:
         """Record a successful delivery in the log."""
-        del claim
-        row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
-        if row is not None:
-            record_attempt(row, attempt, now=now)
-            row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
+        del row
+        entry = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
+        if entry is not None:
+            record_attempt(entry, attempt, now=now)
+            entry.state, entry.next_try_at = DeliveryState.DELIVERED.value, None
 
     def record_rejected_message(
-        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+        self, row: WebhookEndpoint, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Record a failed attempt in the log.
 
@@ -221,35 +216,23 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
         delivery for days is paused.
         """
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
-        row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
-        if row:
-            record_attempt(row, attempt, now=now)
-            row.next_try_at = max(
-                failure.next_try_at, now + refusal.retries.compute_delay(attempt, row.tries)
+        entry = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
+        if entry:
+            record_attempt(entry, attempt, now=now)
+            entry.next_try_at = max(
+                failure.next_try_at, now + refusal.retries.compute_delay(attempt, entry.tries)
             )
-            if now - row.queued_at >= MAX_DELIVERY_AGE:
-                row.state, row.next_try_at = DeliveryState.FAILED.value, None
-        if attempt.status == _GONE_STATUS:
-            self._pause_endpoint(PauseReason.GONE, claim, delivery, session=session, now=now)
-        elif now - failure.failing_since >= refusal.retries.patience:
-            self._pause_endpoint(PauseReason.FAILURES, claim, delivery, session=session, now=now)
+            if now - entry.queued_at >= MAX_DELIVERY_AGE:
+                entry.state, entry.next_try_at = DeliveryState.FAILED.value, None
+        is_gone = attempt.status == _GONE_STATUS
+        if is_gone or now - failure.failing_since >= refusal.retries.patience:
+            reason = PauseReason.GONE if is_gone else PauseReason.FAILURES
+            # There is no delivery if its URL could not be decrypted.
+            subject = parse_outgoing_url(delivery.url if delivery else row.url).redacted
+            self._pause_endpoint(row, reason, subject, session=session, now=now)
         return failure
 
     def _pause_endpoint(
-        self,
-        reason: PauseReason,
-        claim: DestinationClaim,
-        delivery: ClaimedDelivery | None,
-        *,
-        session: Session,
-        now: datetime,
-    ) -> None:
-        endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
-        # There is no delivery if its URL could not be decrypted.
-        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
-        self._pause_locked_endpoint(endpoint, reason, subject, session=session, now=now)
-
-    def _pause_locked_endpoint(
         self,
         endpoint: WebhookEndpoint,
         reason: PauseReason,
@@ -292,7 +275,7 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
         ).all()
         for endpoint in ended:
             subject = f"webhook {endpoint.id}"
-            self._pause_locked_endpoint(
+            self._pause_endpoint(
                 endpoint, PauseReason.APPLICATION, subject, session=session, now=now
             )
         return len(ended)

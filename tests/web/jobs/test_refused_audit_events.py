@@ -6,7 +6,7 @@ import pytest
 
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.outgoing.destination_claims import DeliveryAttempt
+from domain.delivery.outgoing.attempts import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.message_receiver import Received, Receiver

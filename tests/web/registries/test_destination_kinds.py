@@ -15,12 +15,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.types.base import get_column_values
 from domain.delivery.destination_types import Destination as DestinationShown
-from domain.delivery.outgoing.destination_claims import (
-    ClaimedDelivery,
-    DeliveryAttempt,
-    DeliveryFailure,
-    DestinationClaim,
-)
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, DeliveryFailure
 from domain.delivery.outgoing.destinations import (
     DestinationDetails,
     DestinationManager,
@@ -87,20 +82,20 @@ class Castles(DestinationManager[Castle, DestinationShown, DestinationDetails]):
 
     def record_accepted_message(
         self,
-        claim: DestinationClaim,
+        row: Castle | None,
         delivery: ClaimedDelivery,
         attempt: DeliveryAttempt,
         *,
         session: Session,
         now: datetime,
     ) -> None:
-        del claim, attempt, now
+        del row, attempt, now
         session.execute(delete(Raven).where(Raven.id == delivery.entry_id))
 
     def record_rejected_message(
-        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+        self, row: Castle, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
-        del claim, session, now
+        del row, session, now
         return refusal.failure
 
 
