@@ -26,21 +26,28 @@ from sqlalchemy import (
     select,
     values,
 )
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from domain.alerts.parsing.incoming_alert import Severity
-from domain.core.database.bulk_statements import (
-    build_bulk_delete,
-    build_bulk_update,
-    build_session_insert,
-)
-from domain.core.due_time_sql import NOW, Moment
+from domain.core.database.bulk_statements import build_bulk_delete, build_session_insert
+from domain.core.due_time_sql import NOW
 from domain.core.types.base import Resource
-from domain.delivery.queue import Backoff, FailingDestination, QueueState, read_queue_state
+from domain.delivery.queue import (
+    Backoff,
+    DeliveryQueue,
+    FailingDestination,
+    QueueState,
+    read_queue_state,
+)
 from domain.projects.escalation_followers import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower, Project
 
-CHANGE_BACKOFF = Backoff(first=timedelta(seconds=2), longest=timedelta(minutes=5))
+CHANGE_QUEUE = DeliveryQueue(
+    due_at=AlertChange.next_try_at,
+    is_due_without_time=True,
+    subject=(AlertChange.follower, AlertChange.alert_id),
+    backoff=Backoff(first=timedelta(seconds=2), longest=timedelta(minutes=5)),
+)
 _MAX_ERROR_LENGTH = 500
 #: Minimum number of changes that each project can contribute to a batch.
 _MIN_CHANGES_PER_PROJECT = 10
@@ -139,7 +146,9 @@ def build_changes_due_condition(followers: Collection[Follower]) -> ColumnElemen
     """Return a condition that is true if any of the followers has a change that is due."""
     return or_(
         *(
-            exists().where(AlertChange.follower == each.value, _build_due_condition(NOW))
+            exists().where(
+                AlertChange.follower == each.value, CHANGE_QUEUE.build_due_condition(NOW)
+            )
             for each in followers
         )
     )
@@ -203,30 +212,15 @@ def _lock_lane_changes(
 ) -> Sequence[AlertChange]:
     if not limit:
         return []
-    earlier = aliased(AlertChange)
-    waits = exists().where(
-        earlier.follower == AlertChange.follower,
-        earlier.alert_id == AlertChange.alert_id,
-        earlier.id < AlertChange.id,
+    return CHANGE_QUEUE.lock_due_rows(
+        AlertChange.follower == follower.value,
+        AlertChange.severity == lane.severity,
+        AlertChange.project_id == lane.project_id,
+        AlertChange.id > after,
+        maximum=limit,
+        session=session,
+        now=now,
     )
-    return session.scalars(
-        select(AlertChange)
-        .where(
-            AlertChange.follower == follower.value,
-            AlertChange.severity == lane.severity,
-            AlertChange.project_id == lane.project_id,
-            AlertChange.id > after,
-            _build_due_condition(now),
-            ~waits,
-        )
-        .order_by(AlertChange.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True, of=AlertChange)
-    ).all()
-
-
-def _build_due_condition(now: Moment) -> ColumnElement[bool]:
-    return or_(AlertChange.next_try_at.is_(None), AlertChange.next_try_at <= now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,19 +301,16 @@ def delete_handled_changes(changes: Sequence[QueuedChange], *, session: Session)
 
 def schedule_change_retry(
     change: QueuedChange, reason: str, *, session: Session, now: datetime
-) -> datetime:
-    """Record a failed attempt to handle a change, and return the time of the next attempt."""
-    next_try_at = now + CHANGE_BACKOFF.compute_pause(change.tries + 1)
-    session.execute(
-        build_bulk_update(AlertChange)
-        .where(AlertChange.id == change.id)
-        .values(
-            tries=AlertChange.tries + 1,
-            next_try_at=next_try_at,
-            last_error=reason[:_MAX_ERROR_LENGTH],
-        )
+) -> None:
+    """Record a failed attempt to handle a change, and schedule the next attempt."""
+    CHANGE_QUEUE.schedule_retry(
+        change.id,
+        change.tries + 1,
+        session=session,
+        now=now,
+        tries=AlertChange.tries + 1,
+        last_error=reason[:_MAX_ERROR_LENGTH],
     )
-    return next_try_at
 
 
 def get_change_queue_state(follower: Follower, *, session: Session) -> QueueState:
@@ -367,13 +358,10 @@ def list_failing_projects(follower: Follower, *, session: Session) -> Sequence[F
 
 def retry_changes(follower: Follower, project_id: int, *, session: Session, now: datetime) -> None:
     """Make a follower's failed changes of a project due."""
-    session.execute(
-        build_bulk_update(AlertChange)
-        .where(
-            AlertChange.follower == follower.value,
-            AlertChange.severity.in_([each.rank for each in Severity]),
-            AlertChange.project_id == project_id,
-            AlertChange.next_try_at > now,
-        )
-        .values(next_try_at=now)
+    CHANGE_QUEUE.retry_now(
+        AlertChange.follower == follower.value,
+        AlertChange.severity.in_([each.rank for each in Severity]),
+        AlertChange.project_id == project_id,
+        session=session,
+        now=now,
     )

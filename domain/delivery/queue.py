@@ -20,11 +20,12 @@ from sqlalchemy import (
     SQLColumnExpression,
     Update,
     and_,
+    exists,
     func,
     or_,
     select,
 )
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.due_time_sql import Moment
@@ -138,13 +139,16 @@ class DeliveryQueue:
     due_at: InstrumentedAttribute[Any]
     #: Column with the number of attempts, which each claim increases, if there is one.
     attempts: InstrumentedAttribute[Any] | None = None
-    #: Time for which a worker claims a row. It exceeds the duration of an attempt.
-    claim_lifetime: timedelta
+    #: Time for which a worker claims a row. It exceeds the duration of an attempt. Rows that stay
+    #: locked until they are handled are not claimed (`lock_due_rows`).
+    claim_lifetime: timedelta = timedelta(0)
     backoff: Backoff
     #: Condition that rows must also meet to be claimed, if any.
     condition: ColumnElement[bool] | None = None
     #: True if rows without a time of the next attempt are due.
     is_due_without_time: bool = False
+    #: Columns with the subject of a row, if rows about the same subject are handled in order.
+    subject: tuple[InstrumentedAttribute[Any], ...] = ()
 
     def build_due_condition(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for rows that a worker may claim."""
@@ -167,6 +171,32 @@ class DeliveryQueue:
             values[self.attempts.key] = self.attempts + 1
         claim = _build_claim(table, due.order_by(self.due_at, table.id).limit(maximum), values)
         return session.execute(claim.returning(*returned))
+
+    def lock_due_rows(
+        self, *conditions: ColumnElement[bool], maximum: int, session: Session, now: datetime
+    ) -> Sequence[Any]:
+        """Lock and return the due rows that meet the conditions, at most one for each subject.
+
+        A row is returned only after all earlier rows of its subject have been handled. Rows that
+        another worker has locked are skipped.
+        """
+        table: Any = self.due_at.class_
+        earlier = aliased(table)
+        waits = exists().where(
+            *(getattr(earlier, each.key) == each for each in self.subject), earlier.id < table.id
+        )
+        due = select(table).where(*conditions, self.build_due_condition(now), ~waits)
+        locked = due.order_by(table.id).limit(maximum).with_for_update(skip_locked=True, of=table)
+        return session.scalars(locked).all()
+
+    def schedule_retry(
+        self, row_id: int, failures: int, /, *, session: Session, now: datetime, **values: Any
+    ) -> None:
+        """Schedule the next attempt after a number of consecutive failures, and store values."""
+        table: Any = self.due_at.class_
+        due_at = now + self.backoff.compute_pause(failures)
+        row = build_bulk_update(table).where(table.id == row_id)
+        session.execute(row.values({self.due_at.key: due_at, **values}))
 
     def build_waiting_condition(
         self, now: datetime, has_failed: ColumnElement[bool]

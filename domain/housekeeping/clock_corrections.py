@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.alerts.change_feed import CHANGE_BACKOFF
+from domain.alerts.change_feed import CHANGE_QUEUE
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.database.bulk_statements import build_bulk_update
 from domain.core.due_time_sql import (
@@ -189,7 +189,7 @@ CORRECTED_COLUMNS = (
     _build_corrected_column(Contact.claimed_until, CONTACT_CLAIM),
     _build_corrected_column(Mail.send_at, MAIL_QUEUE.backoff.longest, Mail.created_at),
     _build_corrected_column(
-        AlertChange.next_try_at, CHANGE_BACKOFF.longest, AlertChange.created_at
+        AlertChange.next_try_at, CHANGE_QUEUE.backoff.longest, AlertChange.created_at
     ),
     _build_corrected_column(
         WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at

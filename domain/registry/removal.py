@@ -239,13 +239,13 @@ def store_removal_failure(
     removal: ClaimedRemoval, reason: str, *, session: Session, now: datetime
 ) -> None:
     """Store the reason for a failed removal, and schedule the next attempt."""
-    pause = REMOVAL_QUEUE.backoff.compute_pause(removal.failures + 1)
-    session.execute(
-        build_bulk_update(RegistryRemoval)
-        .where(RegistryRemoval.id == removal.id)
-        .values(
-            due_at=now + pause, failures=removal.failures + 1, failure=reason[:_MAX_FAILURE_LENGTH]
-        )
+    REMOVAL_QUEUE.schedule_retry(
+        removal.id,
+        removal.failures + 1,
+        session=session,
+        now=now,
+        failures=removal.failures + 1,
+        failure=reason[:_MAX_FAILURE_LENGTH],
     )
 
 

@@ -24,9 +24,8 @@ from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationMana
 from domain.delivery.queue import Claim
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 from domain.delivery.webhooks.queueing import (
+    INCIDENT_CHANGE_QUEUE,
     INCIDENT_CHANGES_ARE_DUE,
-    lock_incident_changes,
-    postpone_incident_change,
     queue_alert_changes,
     queue_incident_changes,
 )
@@ -271,7 +270,9 @@ class WebhookDeliveryJob(DestinationJob):
         try:
             with Session(self.engine) as session, session.begin():
                 now = self.clock()
-                changes = lock_incident_changes(session=session, now=now, limit=limit)
+                changes = INCIDENT_CHANGE_QUEUE.lock_due_rows(
+                    maximum=limit, session=session, now=now
+                )
                 taken = [each.id for each in changes]
                 base_url = self.settings.base_url
                 queue_incident_changes(changes, base_url=base_url, session=session, now=now)
@@ -289,7 +290,9 @@ class WebhookDeliveryJob(DestinationJob):
             return
         with Session(self.engine) as session, session.begin():
             for change_id in taken:
-                postpone_incident_change(change_id, session=session, now=self.clock())
+                INCIDENT_CHANGE_QUEUE.schedule_retry(
+                    change_id, 1, session=session, now=self.clock()
+                )
         self.log.error(
             "Incident change was not queued for webhooks; the worker will retry.",
             exc_info=error,

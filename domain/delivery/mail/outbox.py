@@ -31,7 +31,7 @@ _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)
 #: Condition for messages whose last attempt failed.
 MAIL_HAS_FAILED: ColumnElement[bool] = Mail.last_error.is_not(None)
 #: Condition that at least one message is due.
-MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
+MAIL_IS_DUE = exists().where(MAIL_QUEUE.build_due_condition(NOW))
 
 
 @dataclass(frozen=True, kw_only=True)

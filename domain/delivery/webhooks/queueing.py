@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, exists, insert, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import exists, insert, select
+from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import QueuedChange
 from domain.alerts.formats.base import ParserSettings
@@ -25,9 +25,10 @@ from domain.alerts.listing.queries import ALERT_LIST_QUERY, build_alert_list_row
 from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
 from domain.core.clock import format_api_time
-from domain.core.database.bulk_statements import build_bulk_delete, build_bulk_update
-from domain.core.due_time_sql import NOW, Moment
+from domain.core.database.bulk_statements import build_bulk_delete
+from domain.core.due_time_sql import NOW
 from domain.delivery.outgoing.signing import generate_message_id
+from domain.delivery.queue import Backoff, DeliveryQueue
 from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, is_subscribed
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
@@ -39,6 +40,14 @@ _MAX_LABEL_LENGTH = 1_000
 
 _JsonObject = dict[str, Any]
 _RETRY_DELAY = timedelta(minutes=1)
+INCIDENT_CHANGE_QUEUE = DeliveryQueue(
+    due_at=_Change.next_try_at,
+    is_due_without_time=True,
+    subject=(_Change.incident_id,),
+    backoff=Backoff(first=_RETRY_DELAY, longest=_RETRY_DELAY),
+)
+#: Condition that at least one change to an incident is due.
+INCIDENT_CHANGES_ARE_DUE = exists().where(INCIDENT_CHANGE_QUEUE.build_due_condition(NOW))
 _MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 
 
@@ -196,27 +205,6 @@ def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int
     return len(rows)
 
 
-def _is_due(now: Moment) -> ColumnElement[bool]:
-    return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
-
-
-#: Condition that at least one change to an incident is due.
-INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
-
-
-def lock_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
-    """Lock and return changes to incidents in order, at most one change for each incident."""
-    earlier = aliased(_Change)
-    waits = exists().where(earlier.incident_id == _Change.incident_id, earlier.id < _Change.id)
-    return session.scalars(
-        select(_Change)
-        .where(_is_due(now), ~waits)
-        .order_by(_Change.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True, of=_Change)
-    ).all()
-
-
 def queue_incident_changes(
     changes: Sequence[_Change], *, base_url: str, session: Session, now: datetime
 ) -> int:
@@ -248,18 +236,6 @@ def queue_incident_changes(
     done = [each.id for each in changes]
     session.execute(build_bulk_delete(_Change).where(_Change.id.in_(done)))
     return store_deliveries(rows, session=session)
-
-
-def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
-    """Postpone a change that could not be queued.
-
-    Later changes to its incident also wait.
-    """
-    session.execute(
-        build_bulk_update(_Change)
-        .where(_Change.id == change_id)
-        .values(next_try_at=now + _RETRY_DELAY)
-    )
 
 
 def _build_incident_payloads(

@@ -43,7 +43,7 @@ LOGOUT_QUEUE = DeliveryQueue(
     condition=_IS_ENDED,
 )
 #: SQL condition that a notification about an ended sign-in is due.
-LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_at <= NOW)
+LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(LOGOUT_QUEUE.build_due_condition(NOW))
 
 
 @dataclass(frozen=True, kw_only=True)

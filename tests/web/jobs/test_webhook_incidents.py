@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from domain.core.due_time_sql import compute_time_parameters
-from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, lock_incident_changes
+from domain.delivery.webhooks.queueing import INCIDENT_CHANGE_QUEUE, INCIDENT_CHANGES_ARE_DUE
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.message_receiver import Receiver
@@ -88,6 +88,6 @@ def test_two_workers_do_not_share_the_changes_of_an_incident(webhooks: Webhooks)
     open_incident(webhooks, 1)
     set_incident(webhooks, 1, "resolved")
     with webhooks.open_session() as one, webhooks.open_session() as other:
-        (first,) = lock_incident_changes(session=one, now=webhooks.now, limit=10)
+        (first,) = INCIDENT_CHANGE_QUEUE.lock_due_rows(maximum=10, session=one, now=webhooks.now)
         assert first.kind == "opened"
-        assert not lock_incident_changes(session=other, now=webhooks.now, limit=10)
+        assert not INCIDENT_CHANGE_QUEUE.lock_due_rows(maximum=10, session=other, now=webhooks.now)
