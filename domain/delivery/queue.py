@@ -266,9 +266,10 @@ class ExclusiveQueue(DeliveryQueue, Generic[RowT]):
         return and_(super().build_due_condition(now), is_free)
 
     def claim_destinations(
-        self, due: Select[int], *, session: Session, now: datetime
+        self, found: Select[int], *, session: Session, now: datetime
     ) -> Sequence[Claim]:
-        """Claim the destinations that a query selects with `build_due_condition`."""
+        """Claim the destinations that a query selects and that a worker may claim."""
+        due = found.where(self.build_due_condition(now))
         values = {"claim": self.row.claim + 1, "claimed_until": now + self.claim_lifetime}
         claim = _build_claim(self.row, due, values)
         rows = session.execute(claim.returning(self.row.id, self.row.claim))

@@ -46,8 +46,7 @@ from domain.delivery.outgoing.destinations import MAX_DESTINATION_PAUSE
 from domain.heartbeats.pings import OVERDUE_AFTER_MS
 from domain.heartbeats.states import convert_to_unix_ms
 from domain.oauth.openid.backchannel_logout import LOGOUT_QUEUE
-from domain.paging.notifications.message_queue import CONTACT_BACKOFF
-from domain.paging.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
+from domain.paging.notifications.message_queue import CONTACT_QUEUE
 from domain.paging.notifications.recipients import (
     BATCHING_PAUSE,
     find_hold_end,
@@ -182,11 +181,11 @@ CORRECTED_COLUMNS = (
     ),
     _build_corrected_column(
         Contact.next_try_at,
-        CONTACT_BACKOFF.longest_varied,
+        CONTACT_QUEUE.backoff.longest_varied,
         Contact.last_failed_at,
         ~_IS_DELAYED_BY_RULE,
     ),
-    _build_corrected_column(Contact.claimed_until, CONTACT_CLAIM),
+    _build_corrected_column(Contact.claimed_until, CONTACT_QUEUE.claim_lifetime),
     _build_corrected_column(Mail.send_at, MAIL_QUEUE.backoff.longest, Mail.created_at),
     _build_corrected_column(
         AlertChange.next_try_at, CHANGE_QUEUE.backoff.longest, AlertChange.created_at

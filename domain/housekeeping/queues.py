@@ -45,18 +45,19 @@ from domain.oauth.openid.backchannel_logout import (
     list_failing_applications,
     retry_logout_notifications,
 )
+from domain.paging.notifications.message_queue import CONTACT_QUEUE
 from domain.paging.notifications.message_queue_state import (
     get_paging_queue_state,
     list_failing_contacts,
-    retry_contact_now,
 )
 from domain.paging.notifications.outbox import give_up_tried_messages
 from domain.registry.removal import (
+    REMOVAL_QUEUE,
     get_removal_queue_state,
     give_up_removal,
     list_failing_removals,
-    retry_removal,
 )
+from models import Contact, RegistryRemoval
 
 
 def _list_nothing(_work: UnitOfWork) -> Sequence[FailingDestination]:
@@ -75,7 +76,7 @@ class OperatedQueue:
     title: str
     get_state: Callable[[Session, datetime], QueueState]
     list_failing: Callable[[UnitOfWork], Sequence[FailingDestination]] = _list_nothing
-    retry: Callable[[UnitOfWork, str], None] = _retry_nothing
+    retry: Callable[[UnitOfWork, str], object] = _retry_nothing
     #: Function that gives up the waiting items of a destination and returns their number. None if
     #: they would be lost, or if the queue gives them up itself after a short time.
     give_up: Callable[[UnitOfWork, str], int] | None = None
@@ -106,8 +107,8 @@ QUEUES = (
         get_state=lambda session, now: get_paging_queue_state(session=session, now=now),
         has_personal_names=True,
         list_failing=lambda work: list_failing_contacts(session=work.session),
-        retry=lambda work, contact_id: retry_contact_now(
-            int(contact_id), session=work.session, now=work.now
+        retry=lambda work, contact_id: CONTACT_QUEUE.retry_now(
+            Contact.id == int(contact_id), session=work.session, now=work.now
         ),
         give_up=lambda work, contact_id: give_up_tried_messages(
             int(contact_id), session=work.session, now=work.now
@@ -154,8 +155,8 @@ QUEUES = (
         title="Deletions in the container registry",
         get_state=lambda session, now: get_removal_queue_state(session=session, now=now),
         list_failing=lambda work: list_failing_removals(session=work.session),
-        retry=lambda work, removal_id: retry_removal(
-            int(removal_id), session=work.session, now=work.now
+        retry=lambda work, removal_id: REMOVAL_QUEUE.retry_now(
+            RegistryRemoval.id == int(removal_id), session=work.session, now=work.now
         ),
         give_up=lambda work, removal_id: give_up_removal(int(removal_id), session=work.session),
     ),

@@ -353,11 +353,6 @@ def list_failing_removals(*, session: Session) -> Sequence[FailingDestination]:
     ]
 
 
-def retry_removal(removal_id: int, *, session: Session, now: datetime) -> None:
-    """Make a removal due."""
-    REMOVAL_QUEUE.retry_now(RegistryRemoval.id == removal_id, session=session, now=now)
-
-
 def give_up_removal(removal_id: int, *, session: Session) -> int:
     """Delete a removal from the queue, and return the number of deleted removals.
 

@@ -7,11 +7,12 @@ from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
 from domain.audit.events import EventActor
+from domain.delivery.queue import Claim
 from domain.incidents import rule_actions
 from domain.incidents.changes import change_incident_status
 from domain.incidents.listing import lock_incidents
@@ -20,14 +21,12 @@ from domain.paging.escalations.actions import delete_policy, delete_route
 from domain.paging.escalations.lifecycle import process_page_outcomes
 from domain.paging.notifications.batching import batch_due_pages
 from domain.paging.notifications.contact_types.base import SendProblem
+from domain.paging.notifications.message_queue import CONTACT_QUEUE
 from domain.paging.notifications.outbox import (
-    ContactClaim,
-    claim_contacts,
-    find_due_contacts,
     record_failed_attempt,
     take_next_message,
 )
-from models import AlertRoute, Incident, Page, PageMessage
+from models import AlertRoute, Contact, Incident, Page, PageMessage
 from tests.paging.escalations.test_incident_paging import do
 from tests.paging.escalations.test_page_texts import texts_to
 from tests.paging.notifications.test_rules import rule as contact_rule
@@ -110,18 +109,17 @@ def meet(barrier: Barrier) -> None:
         barrier.wait(timeout=1)
 
 
-def claims(shop: Escalated) -> list[ContactClaim]:
+def claims(shop: Escalated) -> list[Claim]:
     """Claim all due contacts, and start an attempt for each of them."""
     policy = build_paging_settings(shop.settings)
     with shop.session() as session:
         batch_due_pages(policy, session=session, now=shop.now)
     with shop.session() as session:
-        lanes = find_due_contacts(except_lanes=(), limit=9, session=session, now=shop.now)
-        found = claim_contacts([each for each, _ in lanes], session=session, now=shop.now)
+        found = CONTACT_QUEUE.claim_destinations(select(Contact.id), session=session, now=shop.now)
     for each in found:
         with shop.session() as session:
             take_next_message(each, policy, session=session, keyring=shop.keyring, now=shop.now)
-    return sorted(found, key=lambda each: each.contact_id)
+    return sorted(found, key=lambda each: each.destination_id)
 
 
 @pytest.mark.long
@@ -142,7 +140,7 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
     assert len(taken) == 2
     barrier = Barrier(2)
 
-    def fail(claim: ContactClaim) -> None:
+    def fail(claim: Claim) -> None:
         problem = SendProblem("it refused", is_final=True)
         with shop.session() as session:
             args = {"share": 0.5, "session": session, "now": shop.now}
@@ -155,10 +153,10 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
     if of_one:
         told = {(row.contact_id, row.batch_id) for row in messages if row.kind == "page"}
         batches = {batch for _, batch in told}
-        assert {(each.contact_id, batch) for each in taken for batch in batches} <= told
+        assert {(each.destination_id, batch) for each in taken for batch in batches} <= told
     else:
         told = {row.contact_id for row in messages if row.kind == "notice"}
-        assert told & {each.contact_id for each in taken}
+        assert told & {each.destination_id for each in taken}
 
 
 @pytest.mark.long

@@ -6,14 +6,14 @@ One worker at a time serves each recipient and each contact (`domain/paging/noti
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 from time import monotonic
 from typing import NamedTuple
 
 from joserfc.jwk import ECKey
-from sqlalchemy import or_
+from sqlalchemy import or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -31,6 +31,7 @@ from domain.delivery.mail.smtp import (
 from domain.delivery.outgoing.deadlines import run_with_deadline
 from domain.delivery.outgoing.errors import DeadlineExceededError, OutgoingError
 from domain.delivery.outgoing.ip_address_policy import AddressPolicy
+from domain.delivery.queue import Claim
 from domain.incidents.paging import find_incident_page_reasons as reasons_of_incidents
 from domain.paging.escalations.page_holds import find_page_holds
 from domain.paging.escalations.reporting.explanation import find_page_reasons
@@ -42,15 +43,13 @@ from domain.paging.notifications.batching import (
 from domain.paging.notifications.contact_types.base import ContactMessage, ContactType, SendProblem
 from domain.paging.notifications.contacts import list_types_in_use
 from domain.paging.notifications.message_content import MessageContent
+from domain.paging.notifications.message_queue import CONTACT_QUEUE
 from domain.paging.notifications.outbox import (
     CONTACTS_ARE_DUE,
-    ContactClaim,
     UnusableAddressError,
-    claim_contacts,
     find_due_contacts,
     record_failed_attempt,
     record_message_sent,
-    release_contact_claim,
     take_next_message,
 )
 from domain.paging.notifications.page_subjects import SubjectKind
@@ -62,6 +61,7 @@ from domain.paging.notifications.push_requests import (
     serialize_notification,
 )
 from domain.paging.notifications.push_subscriptions import PushSubscription
+from models import Contact
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.client import OutgoingClient
@@ -374,28 +374,31 @@ class PagingJob(Job):
                 session=session,
                 now=self.clock(),
             )
-        wanted = [
-            (contact_id, lane) for contact_id, lane in found if self._lanes.acquire_slot(lane)
-        ]
+        wanted = {contact_id: lane for contact_id, lane in found if self._lanes.acquire_slot(lane)}
         return self._start_sending(wanted)
 
-    def _start_sending(self, wanted: Sequence[tuple[int, str]]) -> list[Thread]:
-        claims: Sequence[ContactClaim] = ()
+    def _start_sending(self, wanted: Mapping[int, str]) -> list[Thread]:
+        claims: Sequence[Claim] = ()
         settings = self.settings
         try:
             if wanted:
                 with Session(self.engine) as session, session.begin():
-                    ids = [contact_id for contact_id, _ in wanted]
-                    claims = claim_contacts(ids, session=session, now=self.clock())
+                    contacts = select(Contact.id).where(Contact.id.in_(wanted))
+                    claims = CONTACT_QUEUE.claim_destinations(
+                        contacts, session=session, now=self.clock()
+                    )
                     settings = read_current_settings(self.settings, session=session)
         finally:
-            claimed = {claim.contact_id for claim in claims}
-            for contact_id, lane in wanted:
+            claimed = {claim.destination_id for claim in claims}
+            for contact_id, lane in wanted.items():
                 if contact_id not in claimed:
                     self._lanes.release_slot(lane)
         begun = [
             Thread(
-                target=self._send_contact_messages, args=(claim, settings), name="page", daemon=True
+                target=self._send_contact_messages,
+                args=(claim, wanted[claim.destination_id], settings),
+                name="page",
+                daemon=True,
             )
             for claim in claims
         ]
@@ -403,7 +406,7 @@ class PagingJob(Job):
             thread.start()
         return begun
 
-    def _send_contact_messages(self, claim: ContactClaim, settings: Settings) -> None:
+    def _send_contact_messages(self, claim: Claim, lane: str, settings: Settings) -> None:
         """Send a contact's queued messages until no message is left or an attempt fails."""
         did_well: bool | None = None
         try:
@@ -423,10 +426,10 @@ class PagingJob(Job):
             with suppress(SQLAlchemyError):
                 self._record_send_failure(claim, problem, settings)
         finally:
-            self._lanes.release_slot(claim.lane, did_well=did_well)
+            self._lanes.release_slot(lane, did_well=did_well)
             self.notify_scheduler()  # a slot became free
 
-    def _send_queued_messages(self, claim: ContactClaim, settings: Settings) -> bool | None:
+    def _send_queued_messages(self, claim: Claim, settings: Settings) -> bool | None:
         """Send queued messages and return whether the last attempt succeeded quickly enough.
 
         Return None if nothing was sent.
@@ -435,7 +438,7 @@ class PagingJob(Job):
         while (delivery := self._get_next_message(claim, settings)) is not None:
             if self.is_stopped.is_set():
                 self._run_in_transaction(
-                    lambda session: release_contact_claim(claim, session=session)
+                    lambda session: CONTACT_QUEUE.release_claim(claim, session=session)
                 )
                 break
             began = monotonic()
@@ -449,7 +452,7 @@ class PagingJob(Job):
             self._record_message_sent(claim, delivery)
         return did_well
 
-    def _get_next_message(self, claim: ContactClaim, settings: Settings) -> ContactMessage | None:
+    def _get_next_message(self, claim: Claim, settings: Settings) -> ContactMessage | None:
         policy = build_paging_settings(settings)
         try:
             with Session(self.engine) as session, session.begin():
@@ -460,7 +463,7 @@ class PagingJob(Job):
             self._record_send_failure(claim, error.problem, settings)
             return None
 
-    def _record_message_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
+    def _record_message_sent(self, claim: Claim, delivery: ContactMessage) -> None:
         """Record a sent message, and retry while the database is unavailable.
 
         Without the record, the message would be sent again.
@@ -481,7 +484,7 @@ class PagingJob(Job):
 
     def _record_send_failure(
         self,
-        claim: ContactClaim,
+        claim: Claim,
         problem: SendProblem,
         settings: Settings,
         delivery: ContactMessage | None = None,
@@ -532,5 +535,5 @@ def build_paging_settings(settings: Settings) -> PagingSettings:
     )
 
 
-def _build_log_fields(claim: ContactClaim, **more: object) -> dict[str, object]:
-    return {"contact_id": claim.contact_id, **more}
+def _build_log_fields(claim: Claim, **more: object) -> dict[str, object]:
+    return {"contact_id": claim.destination_id, **more}

@@ -455,7 +455,8 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
     @property
     def due_condition(self) -> ColumnElement[bool]:
         """SQL condition that is true if any destination can be claimed at a time."""
-        return self._select_due_destinations(NOW).exists()
+        due = self.claims.build_due_condition(NOW)
+        return self._select_destinations_with_messages(NOW).where(due).exists()
 
     def claim_due_destinations(
         self, *, maximum: int, session: Session, now: datetime
@@ -464,18 +465,18 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
 
         Some threads are reserved for them, because requests to failing destinations can take long.
         """
-        due = self._select_due_destinations(now)
+        found = self._select_destinations_with_messages(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
-        well = due.where(self.row.tries == 0).order_by(last).limit(maximum)
-        found = self.claims.claim_destinations(well, session=session, now=now)
-        left = max(maximum - len(found) - _RESERVED_THREADS, 0)
-        failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at).limit(left)
-        return [*found, *self.claims.claim_destinations(failing, session=session, now=now)]
+        working = found.where(self.row.tries == 0).order_by(last).limit(maximum)
+        first = self.claims.claim_destinations(working, session=session, now=now)
+        left = max(maximum - len(first) - _RESERVED_THREADS, 0)
+        failing = found.where(self.row.tries > 0).order_by(self.row.next_try_at).limit(left)
+        return [*first, *self.claims.claim_destinations(failing, session=session, now=now)]
 
-    def _select_due_destinations(self, now: Moment) -> Select[int]:
+    def _select_destinations_with_messages(self, now: Moment) -> Select[int]:
         can_send = self.build_sendable_condition(now)
         has_entries = exists().where(self.queue.destination == self.row.id, can_send)
-        return select(self.row.id).where(self.claims.build_due_condition(now), has_entries)
+        return select(self.row.id).where(has_entries)
 
     def take_next_delivery(
         self, claim: Claim, *, session: Session, keyring: Keyring, now: datetime

@@ -12,13 +12,19 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
 from domain.delivery.mail.outbox import NewEmail
-from domain.delivery.queue import Backoff
+from domain.delivery.queue import Backoff, ExclusiveQueue
 from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
-#: Pauses of a failing contact. The first pause is at most 12.5 seconds, and the longest pause is
-#: slightly over six minutes.
-CONTACT_BACKOFF = Backoff(first=timedelta(seconds=10), longest=timedelta(minutes=5), jitter=0.25)
+#: Contacts with queued messages. A claim is longer than any attempt. If a worker is killed, its
+#: contacts wait until their claims expire. The first pause of a failing contact is at most 12.5
+#: seconds, and the longest pause is slightly over six minutes.
+CONTACT_QUEUE = ExclusiveQueue(
+    row=Contact,
+    due_at=Contact.next_try_at,
+    claim_lifetime=timedelta(seconds=30),
+    backoff=Backoff(first=timedelta(seconds=10), longest=timedelta(minutes=5), jitter=0.25),
+)
 #: Pause before a new message to a failing contact is tried, even if the contact's pause is longer.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 #: Age at which an unsent message is given up.

@@ -181,15 +181,6 @@ def _list_abandoned_messages(session: Session) -> list[AbandonedMessage]:
     ]
 
 
-def retry_contact_now(contact_id: int, *, session: Session, now: datetime) -> None:
-    """Make the next attempt at a contact due, if messages are queued for it."""
-    session.execute(
-        build_bulk_update(Contact)
-        .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
-        .values(next_try_at=now)
-    )
-
-
 @action("paging_queue.send_again")
 def requeue_message(work: UnitOfWork, message_id: int) -> bool:
     """Requeue a message that was given up.

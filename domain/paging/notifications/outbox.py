@@ -1,9 +1,8 @@
 """Assigns the queued messages of each contact to one worker at a time, in order.
 
-A worker claims a contact for a limited time. Each claim has a higher number than the previous
-claim, so a worker that has lost its claim can only record the messages that it has sent. Queued
-messages about alerts for the same contact are combined into one message, which prevents a flood of
-messages after an outage.
+A worker that has lost its claim can only record the messages that it has sent. Queued messages
+about alerts for the same contact are combined into one message, which prevents a flood of messages
+after an outage.
 
 Locks are taken in this order: failing contacts, the recipient, contacts, batches, and pages.
 Batching and canceling also lock recipients first.
@@ -13,15 +12,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
-from domain.core.database.bulk_statements import build_bulk_update, build_session_insert
+from domain.core.database.bulk_statements import build_session_insert
 from domain.core.database.locks import AdvisoryLock
-from domain.core.due_time_sql import NOW, Moment
+from domain.core.due_time_sql import NOW
 from domain.core.errors import ConflictError
 from domain.core.keyring import Keyring, UndecryptableError
+from domain.delivery.queue import Claim
 from domain.paging.notifications.contact_types.base import ContactMessage, SendProblem
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
@@ -40,7 +40,7 @@ from domain.paging.notifications.message_content import (
     build_test_content,
 )
 from domain.paging.notifications.message_queue import (
-    CONTACT_BACKOFF,
+    CONTACT_QUEUE,
     GIVE_UP_AFTER,
     RETRIED_KINDS,
     MessageKind,
@@ -68,21 +68,9 @@ from domain.paging.notifications.states import (
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
-#: Lifetime of a claim, which is longer than any attempt. If a worker is killed, its contacts wait
-#: until their claims expire.
-CLAIM_LIFETIME = timedelta(seconds=30)
 _MAX_ERROR_LENGTH = 500
 #: Pause before a notice about muted alerts is checked again.
 _MUTED_NOTICE_CHECK_INTERVAL = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContactClaim:
-    """The exclusive right of a worker to send messages to a contact."""
-
-    contact_id: int
-    number: int
-    lane: str
 
 
 #: Query for the outcome and the last error of a message. The outcome is NULL while the message is
@@ -106,45 +94,18 @@ def find_due_contacts(
 ) -> Sequence[tuple[int, str]]:
     """Return the IDs and lanes of contacts that can be claimed, longest waiting first."""
     due = select(Contact.id, Contact.lane).where(
-        *_build_contact_due_conditions(now), Contact.lane.not_in(except_lanes)
+        CONTACT_QUEUE.build_due_condition(now), Contact.lane.not_in(except_lanes)
     )
     rows = session.execute(due.order_by(Contact.next_try_at, Contact.id).limit(limit))
     return [(contact_id, lane) for contact_id, lane in rows]
 
 
-def claim_contacts(
-    contact_ids: Collection[int], *, session: Session, now: datetime
-) -> Sequence[ContactClaim]:
-    """Claim the contacts that no other worker has claimed in the meantime."""
-    due = select(Contact.id).where(Contact.id.in_(contact_ids), *_build_contact_due_conditions(now))
-    free = due.with_for_update(skip_locked=True).cte("free")
-    rows = session.execute(
-        build_bulk_update(Contact)
-        .where(Contact.id.in_(free.select()))
-        .values(claim=Contact.claim + 1, claimed_until=now + CLAIM_LIFETIME)
-        .returning(Contact.id, Contact.claim, Contact.lane)
-    )
-    return [
-        ContactClaim(contact_id=contact_id, number=number, lane=lane)
-        for contact_id, number, lane in rows
-    ]
-
-
-def _build_contact_due_conditions(now: Moment) -> tuple[ColumnElement[bool], ...]:
-    is_free = or_(Contact.claimed_until.is_(None), Contact.claimed_until < now)
-    return Contact.next_try_at <= now, is_free
-
-
 #: Condition that is true if a contact can be claimed.
-CONTACTS_ARE_DUE = exists().where(*_build_contact_due_conditions(NOW))
-
-
-def _build_claim_conditions(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
-    return Contact.id == claim.contact_id, Contact.claim == claim.number
+CONTACTS_ARE_DUE = exists().where(CONTACT_QUEUE.build_due_condition(NOW))
 
 
 def take_next_message(
-    claim: ContactClaim,
+    claim: Claim,
     policy: PagingSettings,
     *,
     session: Session,
@@ -156,7 +117,7 @@ def take_next_message(
     Release the claim and return None if there is nothing to send. Raise UnusableAddressError if the
     address cannot be decrypted, or if the contact is a device that has ended its subscription.
     """
-    queue = _lock_contact(*_build_claim_conditions(claim), session=session, now=now)
+    queue = _lock_contact(CONTACT_QUEUE.build_claim_condition(claim), session=session, now=now)
     if queue is None:
         return None
     contact = queue.contact
@@ -164,7 +125,7 @@ def take_next_message(
         queue.cancel_blocked_pages(messages, policy)
         content = queue.build_content(messages, policy, keyring)
         if content is not None:
-            contact.claimed_until = now + CLAIM_LIFETIME
+            CONTACT_QUEUE.renew_claim(contact, now=now)
             attempt_id = messages[0].attempt_id
             for each in messages:
                 each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
@@ -184,15 +145,15 @@ def take_next_message(
 
 
 def record_message_sent(
-    claim: ContactClaim, delivery: ContactMessage, *, session: Session, now: datetime
+    claim: Claim, delivery: ContactMessage, *, session: Session, now: datetime
 ) -> None:
     """Record that messages were sent, even if the claim was lost in the meantime."""
-    queue = _lock_contact(Contact.id == claim.contact_id, session=session, now=now)
+    queue = _lock_contact(Contact.id == claim.destination_id, session=session, now=now)
     if queue is None:
         return
     contact = queue.contact
     if contact.claim == claim.number:  # Otherwise, the contact may have another address now.
-        contact.tries, contact.failing_since, contact.last_error = 0, None, None
+        CONTACT_QUEUE.record_success(contact)
         contact.last_sent_at = now
     messages = queue.list_waiting_messages(PageMessage.id.in_(delivery.message_ids))
     for each in messages:
@@ -203,7 +164,7 @@ def record_message_sent(
 
 
 def record_failed_attempt(  # noqa: PLR0913 - inputs and results of an attempt
-    claim: ContactClaim,
+    claim: Claim,
     problem: SendProblem,
     policy: PagingSettings,
     *,
@@ -220,15 +181,16 @@ def record_failed_attempt(  # noqa: PLR0913 - inputs and results of an attempt
     recipient recognizes the duplicate.
     """
     AdvisoryLock.FAILING_CONTACTS.acquire(session)
-    queue = _lock_contact(*_build_claim_conditions(claim), session=session, now=now)
+    queue = _lock_contact(CONTACT_QUEUE.build_claim_condition(claim), session=session, now=now)
     if queue is None:
         return None
     contact = queue.contact
     shows_words = problem.words and _can_show_responses(contact)
     words = f"{problem.reason}: {problem.words}" if shows_words else problem.reason
-    contact.tries += 1
-    contact.failing_since = contact.failing_since or now
-    contact.last_failed_at, contact.last_error = now, words[:_MAX_ERROR_LENGTH]
+    pause = CONTACT_QUEUE.backoff.compute_pause(
+        contact.tries + 1, share=share, requested=timedelta(seconds=problem.retry_after or 0)
+    )
+    CONTACT_QUEUE.record_failure(contact, words[:_MAX_ERROR_LENGTH], pause=pause, now=now)
     waiting = queue.list_waiting_messages(build_due_message_condition(now))
     for each in waiting:
         each.tries += 1
@@ -246,10 +208,6 @@ def record_failed_attempt(  # noqa: PLR0913 - inputs and results of an attempt
     queue.reroute_failed_batches(waiting, problem, policy)
     for outcome, kinds in _FAILURE_OUTCOMES:
         queue.complete_messages([each for each in over if each.kind in kinds], outcome)
-    contact.claimed_until = None
-    pause = CONTACT_BACKOFF.compute_pause(
-        contact.tries, share=share, requested=timedelta(seconds=problem.retry_after or 0)
-    )
     again_at = now + pause if len(over) < len(waiting) else None
     by_rule = queue.find_next_delayed_time()
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
@@ -278,13 +236,6 @@ _FAILURE_OUTCOMES = (
 def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime) -> bool:
     is_retried = MessageKind(message.kind) in RETRIED_KINDS
     return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
-
-
-def release_contact_claim(claim: ContactClaim, *, session: Session) -> None:
-    """Release a claim, so that other workers need not wait until it expires."""
-    session.execute(
-        build_bulk_update(Contact).where(*_build_claim_conditions(claim)).values(claimed_until=None)
-    )
 
 
 def _lock_contact(

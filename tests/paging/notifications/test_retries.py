@@ -22,7 +22,7 @@ from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
 from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.message_content import build_page_content
-from domain.paging.notifications.message_queue import CONTACT_BACKOFF, GIVE_UP_AFTER
+from domain.paging.notifications.message_queue import CONTACT_QUEUE, GIVE_UP_AFTER
 from domain.paging.notifications.message_queue_state import (
     find_contact_type_states,
     get_message_queue_state,
@@ -77,10 +77,12 @@ def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> Sho
 
 def test_retries_start_within_half_a_minute_and_back_off() -> None:
     longest = [
-        CONTACT_BACKOFF.compute_pause(count, share=1.0).total_seconds() for count in range(1, 12)
+        CONTACT_QUEUE.backoff.compute_pause(count, share=1.0).total_seconds()
+        for count in range(1, 12)
     ]
     shortest = [
-        CONTACT_BACKOFF.compute_pause(count, share=0.0).total_seconds() for count in range(1, 12)
+        CONTACT_QUEUE.backoff.compute_pause(count, share=0.0).total_seconds()
+        for count in range(1, 12)
     ]
     assert longest[0] < 30
     assert longest == sorted(longest)
