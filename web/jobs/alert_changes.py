@@ -27,7 +27,6 @@ from domain.alerts.handling.batches import (
     stop_oldest_batch,
 )
 from domain.core.clock import Clock, read_system_clock
-from domain.core.database.failures import is_database_failure
 from domain.incidents.alert_changes import (
     IncidentContext,
     apply_alert_changes,
@@ -37,6 +36,7 @@ from web.database.engine import use_engine
 from web.jobs.destinations import queue_webhook_changes
 from web.jobs.escalations import handle_escalation_changes as escalate_changes
 from web.jobs.paging import build_paging_settings
+from web.jobs.queue_jobs import handle_due_rows
 from web.jobs.scheduler import Job
 from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
@@ -144,54 +144,36 @@ class AlertChangeJob(Job):
     def _handle_changes(self) -> int:
         if not self.is_due(self._is_due):
             return 0
-        return sum(self._handle_batch(each, _BATCH_SIZE) for each in self._handlers)
+        return sum(map(self._handle_batch, self._handlers))
 
-    def _handle_batch(self, follower: Follower, limit: int) -> int:
-        """Handle up to `limit` changes, and return the number of changes taken from the queue.
+    def _handle_batch(self, follower: Follower) -> int:
+        """Handle a batch of changes, and return the number of changes taken from the queue."""
 
-        The number includes changes that were postponed because their handler failed.
-        """
-        changes: Sequence[QueuedChange] = ()
-        try:
+        def lock(maximum: int, session: Session, now: datetime) -> Sequence[QueuedChange]:
+            turns = self._turns[follower]
+            return lock_due_changes(follower, turns=turns, session=session, now=now, limit=maximum)
+
+        def handle(changes: Sequence[QueuedChange], session: Session, now: datetime) -> None:
+            settings = read_current_settings(self.settings, session=session)
+            self._handlers[follower](changes, session=session, now=now, settings=settings)
+            delete_handled_changes(changes, session=session)
+
+        def postpone(change: QueuedChange, error: Exception) -> None:
+            reason = type(error).__name__
             with Session(self.engine) as session, session.begin():
-                now = self.clock()
-                turns = self._turns[follower]
-                changes = lock_due_changes(
-                    follower, turns=turns, session=session, now=now, limit=limit
-                )
-                if changes:
-                    settings = read_current_settings(self.settings, session=session)
-                    self._handlers[follower](changes, session=session, now=now, settings=settings)
-                    delete_handled_changes(changes, session=session)
-        except Exception as error:
-            if is_database_failure(error):
-                raise  # a database error does not mean that the changes are faulty
-            self._retry_one_by_one(follower, changes, error)
-        return len(changes)
+                schedule_change_retry(change, reason, session=session, now=self.clock())
+            _log.error(
+                "Alert change was not processed; the worker will retry.",
+                exc_info=error,
+                extra={
+                    "event": "alert_change.processing_failed",
+                    "follower": follower.value,
+                    "alert_id": change.alert_id,
+                    "tries": change.tries,
+                },
+            )
 
-    def _retry_one_by_one(
-        self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
-    ) -> None:
-        """Retry the changes one by one, so that a failure delays only changes to one alert."""
-        if not changes:
-            raise error
-        if len(changes) > 1:
-            for _ in changes:
-                self._handle_batch(follower, 1)
-            return
-        (change,) = changes
-        with Session(self.engine) as session, session.begin():
-            schedule_change_retry(change, type(error).__name__, session=session, now=self.clock())
-        _log.error(
-            "Alert change was not processed; the worker will retry.",
-            exc_info=error,
-            extra={
-                "event": "alert_change.processing_failed",
-                "follower": follower.value,
-                "alert_id": change.alert_id,
-                "tries": change.tries,
-            },
-        )
+        return handle_due_rows(self, lock, handle, postpone, maximum=_BATCH_SIZE)
 
 
 class EscalationChangeJob(AlertChangeJob):

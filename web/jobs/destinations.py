@@ -6,18 +6,16 @@ Each destination is served by one worker at a time (`domain/delivery/queue.py`).
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from threading import Thread
+from functools import partial
 from time import monotonic
 from typing import Any, ClassVar
 
 from sqlalchemy import or_
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import QueuedChange
-from domain.core.clock import Clock, read_system_clock
-from domain.core.keyring import Keyring, UndecryptableError
-from domain.core.randomness import generate_random_fraction
+from domain.core.keyring import UndecryptableError
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt
 from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationManager, RetryPolicy
@@ -29,7 +27,8 @@ from domain.delivery.webhooks.queueing import (
     queue_alert_changes,
     queue_incident_changes,
 )
-from web.jobs.scheduler import Job
+from models import WebhookIncidentChange
+from web.jobs.queue_jobs import QueueJob, handle_due_rows
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt_delivery
 from web.settings.environment import Settings
 from web.settings.policies.alerts import build_parser_settings
@@ -43,9 +42,10 @@ _LOST_KEY_PROBLEM = (
 _MAX_INCIDENT_CHANGES = 100
 
 
-class DestinationJob(Job):
+class DestinationJob(QueueJob):
     """Job that delivers messages to one kind of destination, which subclasses define."""
 
+    attempt_seconds = DEADLINE_SECONDS + 1
     #: Number of database connections. A few are enough, because no connection is held during
     #: requests to destinations.
     connections = 3
@@ -57,59 +57,17 @@ class DestinationJob(Job):
     #: Maximum number of destinations served at the same time.
     MAX_CONCURRENT_DESTINATIONS: ClassVar[int] = 64
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        clock: Clock = read_system_clock,
-        share: Callable[[], float] = generate_random_fraction,
-    ) -> None:
-        """Store the settings and the clock.
-
-        `share` returns a random fraction that varies the retry pauses.
-        """
-        super().__init__(settings, clock=clock)
-        self.share = share
-        self.keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-        self._threads: list[Thread] = []
-
-    def process_all_due_work(self) -> int:
-        """Send all due messages, and return the number of destinations served."""
-        begun = self._begin_due()
-        for thread in begun:
-            thread.join()
-        return len(begun)
-
-    def process_due_work(self) -> int:
-        """Start sending due messages, so that a slow destination delays no other destination."""
-        self._threads = [each for each in self._threads if each.is_alive()]
-        begun = self._begin_due()
-        self._threads += begun
-        return len(begun)
-
-    def finish_current_run(self) -> None:
-        """Let active requests finish, and leave the remaining messages to the next worker."""
-        self.is_stopped.set()
-        deadline = monotonic() + DEADLINE_SECONDS + 1
-        for thread in self._threads:
-            thread.join(max(deadline - monotonic(), 0))
-        super().finish_current_run()
-
-    def _begin_due(self) -> list[Thread]:
-        most = self.MAX_CONCURRENT_DESTINATIONS - len(self._threads)
+    def claim_destinations(self) -> Sequence[Callable[[], None]]:
+        """Claim due destinations, and return functions that send their messages."""
+        most = self.MAX_CONCURRENT_DESTINATIONS - len(self.threads)
         if most <= 0 or not self.is_due(self.kind.due_condition):
             return []
-        with Session(self.engine) as session, session.begin():
-            claims = self.kind.claim_due_destinations(
+        claims = self.run_in_transaction(
+            lambda session: self.kind.claim_due_destinations(
                 maximum=most, session=session, now=self.clock()
             )
-        begun = [
-            Thread(target=self._deliver_messages, args=(claim,), name=self.kind.noun, daemon=True)
-            for claim in claims
-        ]
-        for thread in begun:
-            thread.start()
-        return begun
+        )
+        return [partial(self._deliver_messages, claim) for claim in claims]
 
     def _deliver_messages(self, claim: Claim) -> None:
         """Send a destination's messages.
@@ -122,7 +80,9 @@ class DestinationJob(Job):
             delivery = self._get_next_message(claim)
             while delivery is not None:
                 if self.is_stopped.is_set() or monotonic() > ends:
-                    self._release_claim(claim)
+                    self.run_in_transaction(
+                        lambda session: self.kind.claims.release_claim(claim, session=session)
+                    )
                     break
                 delivery = self._send_message(claim, delivery, client)
         except SQLAlchemyError as error:
@@ -138,8 +98,7 @@ class DestinationJob(Job):
 
     def _get_next_message(self, claim: Claim) -> ClaimedDelivery | None:
         try:
-            with Session(self.engine) as session, session.begin():
-                return self._find_next_delivery(claim, session)
+            return self.run_in_transaction(partial(self._find_next_delivery, claim))
         except UndecryptableError:
             self._record_delivery_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
             return None
@@ -148,10 +107,6 @@ class DestinationJob(Job):
         return self.kind.take_next_delivery(
             claim, session=session, keyring=self.keyring, now=self.clock()
         )
-
-    def _release_claim(self, claim: Claim) -> None:
-        with Session(self.engine) as session, session.begin():
-            self.kind.claims.release_claim(claim, session=session)
 
     def _send_message(
         self, claim: Claim, delivery: ClaimedDelivery, client: OutgoingClient
@@ -245,54 +200,33 @@ class WebhookDeliveryJob(DestinationJob):
     log = logging.getLogger("gatebell.webhooks")
     subject = "webhook"
 
-    def process_all_due_work(self) -> int:
-        """Queue messages about incidents, and send all due messages."""
-        self._queue_incident_messages()
-        return super().process_all_due_work()
-
-    def process_due_work(self) -> int:
-        """Queue messages about incidents, and start sending due messages."""
-        self._queue_incident_messages()
-        return super().process_due_work()
-
-    def _queue_incident_messages(self) -> None:
+    def queue_messages(self) -> int:
+        """Queue messages about changes to incidents, and return the number of changes."""
         if not self.is_due(INCIDENT_CHANGES_ARE_DUE):
-            return
-        while (
-            self._queue_incident_message_batch(_MAX_INCIDENT_CHANGES)
-            and not self.is_stopped.is_set()
-        ):
-            pass
+            return 0
+        return handle_due_rows(
+            self,
+            lambda maximum, session, now: INCIDENT_CHANGE_QUEUE.lock_due_rows(
+                maximum=maximum, session=session, now=now
+            ),
+            self._queue_incident_messages,
+            self._postpone_incident_change,
+            maximum=_MAX_INCIDENT_CHANGES,
+        )
 
-    def _queue_incident_message_batch(self, limit: int) -> int:
-        """Queue messages about incident changes, and return the number of processed changes."""
-        taken: list[int] = []
-        try:
-            with Session(self.engine) as session, session.begin():
-                now = self.clock()
-                changes = INCIDENT_CHANGE_QUEUE.lock_due_rows(
-                    maximum=limit, session=session, now=now
-                )
-                taken = [each.id for each in changes]
-                base_url = self.settings.base_url
-                queue_incident_changes(changes, base_url=base_url, session=session, now=now)
-        except Exception as error:
-            if isinstance(error, OperationalError):
-                raise  # the database is unavailable; the changes are not faulty
-            self._retry_one_by_one(taken, error)
-        return len(taken)
+    def _queue_incident_messages(
+        self, changes: Sequence[WebhookIncidentChange], session: Session, now: datetime
+    ) -> None:
+        session.expunge_all()  # `_postpone_incident_change` reads the changes after a failure.
+        base_url = self.settings.base_url
+        queue_incident_changes(changes, base_url=base_url, session=session, now=now)
 
-    def _retry_one_by_one(self, taken: Sequence[int], error: Exception) -> None:
-        """Retry the changes one by one, so that a failure delays only changes to one incident."""
-        if len(taken) > 1:
-            for _ in taken:
-                self._queue_incident_message_batch(1)
-            return
-        with Session(self.engine) as session, session.begin():
-            for change_id in taken:
-                INCIDENT_CHANGE_QUEUE.schedule_retry(
-                    change_id, 1, session=session, now=self.clock()
-                )
+    def _postpone_incident_change(self, change: WebhookIncidentChange, error: Exception) -> None:
+        self.run_in_transaction(
+            lambda session: INCIDENT_CHANGE_QUEUE.schedule_retry(
+                change.id, 1, session=session, now=self.clock()
+            )
+        )
         self.log.error(
             "Incident change was not queued for webhooks; the worker will retry.",
             exc_info=error,

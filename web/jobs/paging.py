@@ -6,9 +6,10 @@ One worker at a time serves each recipient and each contact (`domain/paging/noti
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from threading import Lock, Thread
+from functools import partial
+from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ from domain.paging.notifications.push_requests import (
 )
 from domain.paging.notifications.push_subscriptions import PushSubscription
 from models import Contact
-from web.jobs.scheduler import Job
+from web.jobs.queue_jobs import QueueJob
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.client import OutgoingClient
 from web.outgoing.mail_server import build_mail_server, build_sender
@@ -296,7 +297,7 @@ def process_all_due_work(settings: Settings, clock: Clock) -> None:
         paging.process_all_due_work()
 
 
-class PagingJob(Job):
+class PagingJob(QueueJob):
     """Job that groups due pages into messages and sends the messages in threads."""
 
     name = "pages"
@@ -304,6 +305,7 @@ class PagingJob(Job):
     pause_seconds = 0.0
     #: Number of database connections. No connection is held while a message is being sent.
     connections = 4
+    attempt_seconds = ATTEMPT_TIMEOUT_SECONDS
 
     def __init__(
         self,
@@ -316,42 +318,17 @@ class PagingJob(Job):
 
         `share` returns a random fraction that varies the retry pauses.
         """
-        super().__init__(settings, clock=clock)
-        self._share = share
-        self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+        super().__init__(settings, clock=clock, share=share)
         self._lanes = LaneSlots()
         self._senders = PageSenders(settings, clock=clock, read_push_key=self._read_push_key)
-        self._threads: list[Thread] = []
 
     def finish_current_run(self) -> None:
         """Let messages in progress finish, and leave the other messages to the next worker."""
-        self.is_stopped.set()
-        deadline = monotonic() + ATTEMPT_TIMEOUT_SECONDS
-        for thread in self._threads:
-            thread.join(max(deadline - monotonic(), 0))
-        self._senders.close_connections()
         super().finish_current_run()
+        self._senders.close_connections()
 
-    def process_all_due_work(self) -> int:
-        """Group and send all due pages, and return the number of contacts served."""
-        while self._group_pages():
-            pass
-        count = 0
-        while begun := self._start_due_deliveries():
-            count += len(begun)
-            for thread in begun:
-                thread.join()
-        return count
-
-    def process_due_work(self) -> int:
-        """Group due pages, and start sending messages for which slots are free."""
-        gathered = self._group_pages()
-        self._threads = [each for each in self._threads if each.is_alive()]
-        begun = self._start_due_deliveries()
-        self._threads += begun
-        return gathered + len(begun)
-
-    def _group_pages(self) -> int:
+    def queue_messages(self) -> int:
+        """Group due pages into messages, and return the number of recipients."""
         if not self.is_due(RECIPIENTS_ARE_DUE_SOON):
             return 0
         with Session(self.reading_engine) as session:
@@ -363,8 +340,8 @@ class PagingJob(Job):
             policy = build_paging_settings(read_current_settings(self.settings, session=session))
             return batch_due_pages(policy, session=session, now=self.clock())
 
-    def _start_due_deliveries(self) -> list[Thread]:
-        """Claim contacts for which slots are free, and start sending to them."""
+    def claim_destinations(self) -> Sequence[Callable[[], None]]:
+        """Claim contacts for which slots are free, and return functions that send to them."""
         if self._lanes.free_slots <= 0 or not self.is_due(CONTACTS_ARE_DUE):
             return []
         with Session(self.reading_engine) as session:
@@ -374,37 +351,25 @@ class PagingJob(Job):
                 session=session,
                 now=self.clock(),
             )
-        wanted = {contact_id: lane for contact_id, lane in found if self._lanes.acquire_slot(lane)}
-        return self._start_sending(wanted)
-
-    def _start_sending(self, wanted: Mapping[int, str]) -> list[Thread]:
-        claims: Sequence[Claim] = ()
-        settings = self.settings
+        lanes = {contact_id: lane for contact_id, lane in found if self._lanes.acquire_slot(lane)}
+        if not lanes:
+            return []
+        senders: dict[int, Callable[[], None]] = {}
+        contacts = select(Contact.id).where(Contact.id.in_(lanes))
         try:
-            if wanted:
-                with Session(self.engine) as session, session.begin():
-                    contacts = select(Contact.id).where(Contact.id.in_(wanted))
-                    claims = CONTACT_QUEUE.claim_destinations(
-                        contacts, session=session, now=self.clock()
-                    )
-                    settings = read_current_settings(self.settings, session=session)
+            with Session(self.engine) as session, session.begin():
+                settings = read_current_settings(self.settings, session=session)
+                claims = CONTACT_QUEUE.claim_destinations(
+                    contacts, session=session, now=self.clock()
+                )
+            for claim in claims:
+                lane = lanes[claim.destination_id]
+                send = partial(self._send_contact_messages, claim, lane, settings)
+                senders[claim.destination_id] = send
         finally:
-            claimed = {claim.destination_id for claim in claims}
-            for contact_id, lane in wanted.items():
-                if contact_id not in claimed:
-                    self._lanes.release_slot(lane)
-        begun = [
-            Thread(
-                target=self._send_contact_messages,
-                args=(claim, wanted[claim.destination_id], settings),
-                name="page",
-                daemon=True,
-            )
-            for claim in claims
-        ]
-        for thread in begun:
-            thread.start()
-        return begun
+            for contact_id in lanes.keys() - senders.keys():
+                self._lanes.release_slot(lanes[contact_id])
+        return [*senders.values()]
 
     def _send_contact_messages(self, claim: Claim, lane: str, settings: Settings) -> None:
         """Send a contact's queued messages until no message is left or an attempt fails."""
@@ -437,7 +402,7 @@ class PagingJob(Job):
         did_well: bool | None = None
         while (delivery := self._get_next_message(claim, settings)) is not None:
             if self.is_stopped.is_set():
-                self._run_in_transaction(
+                self.run_in_transaction(
                     lambda session: CONTACT_QUEUE.release_claim(claim, session=session)
                 )
                 break
@@ -457,7 +422,7 @@ class PagingJob(Job):
         try:
             with Session(self.engine) as session, session.begin():
                 return take_next_message(
-                    claim, policy, session=session, keyring=self._keyring, now=self.clock()
+                    claim, policy, session=session, keyring=self.keyring, now=self.clock()
                 )
         except UnusableAddressError as error:
             self._record_send_failure(claim, error.problem, settings)
@@ -470,7 +435,7 @@ class PagingJob(Job):
         """
         while True:
             try:
-                self._run_in_transaction(
+                self.run_in_transaction(
                     lambda session: record_message_sent(
                         claim, delivery, session=session, now=self.clock()
                     )
@@ -489,7 +454,7 @@ class PagingJob(Job):
         settings: Settings,
         delivery: ContactMessage | None = None,
     ) -> None:
-        policy, share = build_paging_settings(settings), self._share()
+        policy, share = build_paging_settings(settings), self.share()
         with Session(self.engine) as session, session.begin():
             given_up = record_failed_attempt(
                 claim,
@@ -511,11 +476,7 @@ class PagingJob(Job):
 
     def _read_push_key(self) -> ECKey:
         with Session(self.engine) as session, session.begin():
-            return get_or_create_push_key(session=session, keyring=self._keyring, now=self.clock())
-
-    def _run_in_transaction(self, work: Callable[[Session], None]) -> None:
-        with Session(self.engine) as session, session.begin():
-            work(session)
+            return get_or_create_push_key(session=session, keyring=self.keyring, now=self.clock())
 
 
 def build_paging_settings(settings: Settings) -> PagingSettings:
