@@ -18,6 +18,7 @@ from domain.oauth.openid.backchannel_logout import (
     claim_ended_sessions,
     create_logout_token,
     delete_ended_session,
+    renew_logout_claim,
     schedule_logout_retry,
 )
 from web.jobs.scheduler import Job
@@ -63,7 +64,11 @@ class BackchannelLogoutJob(Job):
             client.close_connection()
 
     def _notify_application(self, ended_session: EndedSession, client: OutgoingClient) -> bool:
-        problem = self._post_logout_token(ended_session, client) if ended_session.url else None
+        with Session(self.engine) as session, session.begin():
+            url = renew_logout_claim(ended_session, session=session, now=self.clock())
+        if url is None:  # another worker sends the notification
+            return True
+        problem = self._post_logout_token(ended_session, url, client) if url else None
         with Session(self.engine) as session, session.begin():
             if problem is None:
                 delete_ended_session(ended_session, session=session)
@@ -86,7 +91,9 @@ class BackchannelLogoutJob(Job):
             )
         return False
 
-    def _post_logout_token(self, ended_session: EndedSession, client: OutgoingClient) -> str | None:
+    def _post_logout_token(
+        self, ended_session: EndedSession, url: str, client: OutgoingClient
+    ) -> str | None:
         """Post a logout token and return the problem, or None if it was delivered."""
         keyring = Keyring(self.settings.secret_key, *self.settings.secret_key_fallbacks)
         with Session(self.engine) as session, session.begin():
@@ -96,6 +103,6 @@ class BackchannelLogoutJob(Job):
             )
         try:
             body = urlencode({"logout_token": token}).encode()
-            return client.send_post(parse_outgoing_url(ended_session.url), body, _HEADERS).problem
+            return client.send_post(parse_outgoing_url(url), body, _HEADERS).problem
         except (OutgoingError, InvalidError) as error:
             return str(error)

@@ -146,7 +146,8 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
         """Return the delivery that has been due for the longest time.
 
         Return None if no delivery is due. Earlier deliveries about the same alert are sent first.
-        Deliveries for archived or deleted projects are canceled.
+        Deliveries for archived or deleted projects are canceled. The endpoint is paused if the
+        application that set its URL has lost access.
         """
         mine = DeliveryRow.endpoint_id == row.id
         if (reason := self._find_cancellation_reason(row, session)) is not None:
@@ -155,6 +156,11 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
                 .where(mine, self.queue.is_waiting)
                 .values(state=DeliveryState.FAILED.value, next_try_at=None, error=reason)
             )
+            return None
+        is_it = WebhookEndpoint.id == row.id
+        if row.authorization_id and self.pause_unauthorized_endpoints(
+            is_it, session=session, now=now
+        ):
             return None
         due = (
             select(DeliveryRow)
@@ -262,13 +268,19 @@ class WebhookManager(DestinationManager[WebhookEndpoint, Webhook, EndpointDetail
             .values(authorization_id=authorization_id)
         )
 
-    def pause_unauthorized_endpoints(self, *, session: Session, now: datetime) -> int:
-        """Pause the endpoints whose URL was set by an application that no longer has access."""
+    def pause_unauthorized_endpoints(
+        self, *conditions: ColumnElement[bool], session: Session, now: datetime
+    ) -> int:
+        """Pause the endpoints whose URL was set by an application that no longer has access.
+
+        Return the number of paused endpoints. Only endpoints that meet the conditions are paused.
+        """
         ended = session.scalars(
             select(WebhookEndpoint)
             .where(
                 WebhookEndpoint.paused_at.is_(None),
                 ~has_live_access(WebhookEndpoint.authorization_id, now),
+                *conditions,
             )
             .order_by(WebhookEndpoint.id)
             .with_for_update()

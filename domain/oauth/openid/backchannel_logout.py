@@ -53,7 +53,6 @@ class EndedSession:
     id: int
     application_id: int
     application_uid: str
-    url: str
     user_id: int
     sid: str
     #: Number of attempts, including this one.
@@ -118,14 +117,34 @@ def claim_ended_sessions(
             id=row.id,
             application_id=application.id,
             application_uid=application.uid,
-            # The URL is empty if the application has since removed its back-channel logout URL.
-            url=application.backchannel_logout_uri or "",
             user_id=row.user_id,
             sid=row.sid,
             tries=row.tries,
         )
         for row, application in rows
     ]
+
+
+def renew_logout_claim(
+    ended_session: EndedSession, *, session: Session, now: datetime
+) -> str | None:
+    """Renew a claim before an attempt, and return the current URL of the application.
+
+    The URL is empty if the application has removed it. Return None if the claim was lost.
+    """
+    renewed = (
+        build_bulk_update(BackchannelSession)
+        .where(
+            BackchannelSession.id == ended_session.id,
+            # Each claim increases the number of attempts.
+            BackchannelSession.tries == ended_session.tries,
+        )
+        .values(due_at=now + LOGOUT_QUEUE.claim_lifetime)
+    )
+    if session.scalar(renewed.returning(BackchannelSession.id)) is None:
+        return None
+    url = select(Application.backchannel_logout_uri)
+    return session.scalar(url.where(Application.id == ended_session.application_id)) or ""
 
 
 def create_logout_token(

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
+from domain.access.authorizations import has_live_access
 from domain.accounts.users import ACTIVE
 from domain.core.database.bulk_statements import build_session_insert
 from domain.core.database.locks import AdvisoryLock
@@ -81,7 +82,7 @@ MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).wher
 
 
 class UnusableAddressError(Exception):
-    """Error for an unusable address: no key can decrypt it, or its subscription has ended."""
+    """Error for an address that no key can decrypt, or that is not or no longer confirmed."""
 
     def __init__(self, problem: SendProblem) -> None:
         """Store the problem, which is shown to users."""
@@ -115,7 +116,7 @@ def take_next_message(
     """Renew a claim, and return the next message to send.
 
     Release the claim and return None if there is nothing to send. Raise UnusableAddressError if the
-    address cannot be decrypted, or if the contact is a device that has ended its subscription.
+    address cannot be decrypted, or if the contact is not or no longer confirmed.
     """
     queue = _lock_contact(CONTACT_QUEUE.build_claim_condition(claim), session=session, now=now)
     if queue is None:
@@ -131,7 +132,7 @@ def take_next_message(
                 each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
             return ContactMessage(
                 type=get_contact_type(contact.type),
-                address=queue.get_address(keyring),
+                address=queue.get_address(MessageKind(messages[0].kind), keyring),
                 content=content,
                 message_ids=tuple(each.id for each in messages),
                 attempt_id=attempt_id or messages[0].id,
@@ -346,8 +347,7 @@ class _ContactQueue:
         contact, session, now = self.contact, self.session, self.now
         kind = MessageKind(messages[0].kind)
         state = select(User.state).where(User.id == contact.user_id)
-        is_retried_for_user = kind in RETRIED_KINDS and contact.user_id is not None
-        if is_retried_for_user and session.scalar(state) != ACTIVE:
+        if contact.user_id is not None and session.scalar(state) != ACTIVE:
             return None
         if kind is MessageKind.PAGE:
             return build_page_content(contact, messages, policy, session=session, now=now)
@@ -377,10 +377,11 @@ class _ContactQueue:
             message.cancelled_because = why.reason
         return None
 
-    def get_address(self, keyring: Keyring) -> str:
-        """Return the address of the contact.
+    def get_address(self, kind: MessageKind, keyring: Keyring) -> str:
+        """Return the address of the contact for a message.
 
-        Raise UnusableAddressError if the address is unusable.
+        Raise UnusableAddressError if the address is unusable. Only codes are sent to a contact that
+        is not confirmed, or that an application without access has confirmed.
         """
         contact = self.contact
         if contact.address_ciphertext is None:
@@ -388,6 +389,13 @@ class _ContactQueue:
             return self.session.scalar(email) or ""
         if contact.confirmed_at is None and not get_contact_type(contact.type).is_entered:
             raise UnusableAddressError(SUBSCRIPTION_ENDED)
+        has_access = has_live_access(Contact.authorization_id, self.now)
+        is_confirmed = contact.confirmed_at is not None and (
+            contact.authorization_id is None
+            or self.session.scalar(select(has_access).where(Contact.id == contact.id))
+        )
+        if not is_confirmed and kind is not MessageKind.CODE:
+            raise UnusableAddressError(SendProblem("it is not confirmed", is_final=True))
         try:
             return keyring.decrypt(contact.address_ciphertext)
         except UndecryptableError as error:

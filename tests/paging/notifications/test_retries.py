@@ -22,12 +22,18 @@ from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
 from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.message_content import build_page_content
-from domain.paging.notifications.message_queue import CONTACT_QUEUE, GIVE_UP_AFTER
+from domain.paging.notifications.message_queue import (
+    CONTACT_QUEUE,
+    GIVE_UP_AFTER,
+    MessageKind,
+    queue_message,
+)
 from domain.paging.notifications.message_queue_state import (
     find_contact_type_states,
     get_message_queue_state,
     requeue_message,
 )
+from domain.paging.notifications.outbox import find_due_contacts
 from domain.paging.notifications.send_checks import find_visible_projects
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
@@ -35,6 +41,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.message_receiver import Received, Receiver, running_telephone
 from tests.support.service.ports import free_port
+from web.jobs.paging import MAX_MESSAGES_IN_PROGRESS
 from web.jobs.scheduler import Scheduler
 from web.settings.environment import Settings
 
@@ -88,6 +95,58 @@ def test_retries_start_within_half_a_minute_and_back_off() -> None:
     assert longest == sorted(longest)
     assert max(longest) <= 400
     assert all(0 < low < high for low, high in zip(shortest, longest, strict=True))
+
+
+@pytest.mark.parametrize("changes", [{"confirmed_at": None}, {"authorization_id": 1_000}])
+def test_pages_are_not_sent_to_a_contact_that_is_no_longer_confirmed(
+    pages: Pages, receiver: Receiver, changes: Mapping[str, Any]
+) -> None:
+    alice = pages.person("alice", has_contact=False)
+    apprise(pages, alice, receiver.port)
+    receiver.answer = lambda _request: (503, {})
+    pages.page([pages.alert()], alice)
+    pages.run_for(10)
+    assert len(pages.waiting_messages()) == 1
+    receiver.answer = lambda _request: (200, {})
+    with pages.session() as session:
+        # An authorization without a token belongs to an application that lost access.
+        session.execute(update(Contact).values(**changes))
+    pages.wait(minutes=1)
+    pages.run()
+    assert receiver.received == []
+    assert {row.outcome for row in pages.rows(PageMessage) if row.tries > 1} == {"given_up"}
+
+
+def test_a_test_message_is_not_sent_to_a_blocked_user(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    assert alice.contact is not None
+    with pages.session() as session:
+        queue_message(alice.contact.id, MessageKind.TEST, session=session, now=pages.now)
+        session.execute(update(User).values(state="blocked"))
+    pages.run()
+    assert mailbox.messages == []
+    assert pages.waiting_messages() == []
+
+
+def test_a_changed_address_leaves_no_slot_occupied(
+    pages: Pages, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = pages.person("alice", has_contact=False)
+    apprise(pages, alice, receiver.port)
+
+    def find_and_move(**arguments: Any) -> Any:
+        found = find_due_contacts(**arguments)
+        with pages.session() as session:
+            session.execute(update(Contact).values(lane="another"))
+        return found
+
+    monkeypatch.setattr("web.jobs.paging.find_due_contacts", find_and_move)
+    with pages.worker() as worker:
+        pages.page([pages.alert()], alice)
+        pages.wait(seconds=10)
+        worker.process_all_due_work()
+        assert len(receiver.received) == 1
+        assert worker._lanes.free_slots == MAX_MESSAGES_IN_PROGRESS  # noqa: SLF001
 
 
 @pytest.mark.long

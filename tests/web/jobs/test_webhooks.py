@@ -16,7 +16,7 @@ from domain.delivery.webhooks.endpoints import (
     get_delivery,
     requeue_delivery,
 )
-from domain.delivery.webhooks.types import DeliveryState
+from domain.delivery.webhooks.types import DeliveryState, PauseReason
 from models import Alert, Project
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
@@ -332,3 +332,18 @@ def test_waiting_messages_are_cancelled_when_the_project_is_archived_or_deleted(
     assert entry.state is DeliveryState.FAILED
     assert why in (entry.error or "")
     assert webhooks.deliver_messages() == 0
+
+
+def test_nothing_is_sent_to_a_url_from_an_application_that_lost_access(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    endpoint = webhooks.create_webhook(receiver.url).destination
+    webhooks.send_alert("Disk full")
+    webhooks.queue_messages()
+    with webhooks.open_session() as session:
+        # An authorization without a token
+        WEBHOOK_KIND.store_authorization(endpoint.id, 1_000, session=session)
+    webhooks.deliver_messages()
+    assert receiver.received == []
+    assert webhooks.read_webhook_state(endpoint).pause_reason is PauseReason.APPLICATION
+    assert [each.state for each in webhooks.list_log(endpoint)] == [DeliveryState.WAITING]

@@ -252,6 +252,34 @@ def test_a_failing_application_does_not_delay_other_applications(
         assert (len(asked), len(heard.received)) == (1, 3)
 
 
+@pytest.mark.parametrize("is_claim_lost", [True, False])
+def test_the_claim_and_the_url_are_checked_before_each_notification(
+    gatebell: LiveGatebell,
+    person: Person,
+    is_claim_lost: bool,  # noqa: FBT001
+) -> None:
+    def change(_request: Received) -> tuple[int, dict[str, str]]:
+        with database_of(gatebell) as session:
+            if is_claim_lost:  # as if another worker had claimed the remaining sign-ins
+                session.execute(update(BackchannelSession).values(tries=2))
+            else:
+                session.execute(update(Application).values(backchannel_logout_uri=None))
+            session.commit()
+        return 200, {}
+
+    browsers = [open_browser(gatebell, person) for _ in range(2)]
+    with application(gatebell, Receiver(answer=change)) as (client, told):
+        for browser in browsers:
+            sign_in_to(gatebell, client, browser)
+            sign_out(gatebell, browser)
+        assert send_logout_tokens(gatebell) == 2
+        assert len(told.received) == 1
+    with database_of(gatebell) as session:
+        mine = BackchannelSession.application_id == client.id
+        left = session.scalars(select(BackchannelSession).where(mine)).all()
+        assert len(left) == is_claim_lost
+
+
 @pytest.mark.long
 def test_a_later_sign_out_does_not_shorten_the_backoff(
     gatebell: LiveGatebell, person: Person
