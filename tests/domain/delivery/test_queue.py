@@ -1,15 +1,18 @@
 """Tests the pauses and claims that delivery queues share."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, select, update
 from sqlalchemy.orm import Session
 
 from domain.core.clock import read_system_clock
 from domain.core.keyring import Keyring
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.mail.failing_mail import give_up_emails
 from domain.delivery.mail.outbox import (
     MAIL_QUEUE,
@@ -20,8 +23,8 @@ from domain.delivery.mail.outbox import (
     record_email_failed,
     record_email_sent,
 )
-from domain.delivery.queue import Backoff
-from models import Mail
+from domain.delivery.queue import Backoff, Claim
+from models import AuditStream, Mail
 
 _MINUTE = timedelta(minutes=1)
 _NOW = read_system_clock()
@@ -40,6 +43,70 @@ def test_pauses_stay_between_the_first_and_the_longest_pause(
     pause = _BACKOFF.compute_pause(failures, share=share, requested=timedelta(seconds=requested))
     assert 0.75 * _MINUTE <= pause <= _BACKOFF.longest_varied == timedelta(minutes=150)
     assert pause >= min(timedelta(seconds=requested), _BACKOFF.longest_varied)
+
+
+def test_early_pauses_precede_the_pauses_that_double() -> None:
+    backoff = replace(_BACKOFF, early=(_MINUTE / 60, _MINUTE / 6))
+    pauses = [backoff.compute_pause(failures) / _MINUTE for failures in range(6)]
+    assert pauses == pytest.approx([1 / 60, 1 / 60, 1 / 6, 1, 2, 4])
+    # A receiver can request at most the longest early pause, and then the longest pause.
+    requested = [backoff.compute_pause(each, requested=_MINUTE * 999) / _MINUTE for each in (1, 3)]
+    assert requested == pytest.approx([1.25 / 6, 150])
+
+
+@pytest.fixture
+def due_stream(engine: Engine) -> int:
+    """Create an audit stream that is due."""
+    with Session(engine) as session, session.begin():
+        row = AuditStream(url="https://x.example/", secret_ciphertext="", created_at=_NOW)
+        session.add(row)
+        session.flush()
+        return row.id
+
+
+def _claim_streams(session: Session, minutes: float = 0) -> Sequence[Claim]:
+    return AUDIT_STREAM_KIND.claims.claim_destinations(
+        select(AuditStream.id), session=session, now=_NOW + minutes * _MINUTE
+    )
+
+
+def test_a_destination_is_claimed_until_its_claim_ends_is_released_or_fails(
+    engine: Engine, due_stream: int
+) -> None:
+    queue = AUDIT_STREAM_KIND.claims
+    with Session(engine) as session:
+        (first,) = _claim_streams(session)
+        assert (first.destination_id, _claim_streams(session)) == (due_stream, [])
+        queue.release_claim(first, session=session)
+        (second,) = _claim_streams(session)
+        row = queue.lock_destination(second, session=session)
+        assert row is not None
+        queue.record_failure(row, "timeout", pause=_MINUTE, now=_NOW)
+        assert (row.tries, row.failing_since, row.last_error) == (1, _NOW, "timeout")
+        session.flush()
+        assert _claim_streams(session, 0.9) == []
+        (third,) = _claim_streams(session, 1)
+        assert [first.number, second.number, third.number] == [1, 2, 3]
+        assert _claim_streams(session, 1 + queue.claim_lifetime / _MINUTE) == []
+        assert len(_claim_streams(session, 1.1 + queue.claim_lifetime / _MINUTE)) == 1
+
+
+@pytest.mark.usefixtures("due_stream")
+def test_a_worker_that_lost_its_claim_neither_locks_nor_releases_the_destination(
+    engine: Engine,
+) -> None:
+    queue = AUDIT_STREAM_KIND.claims
+    with Session(engine) as session:
+        (lost,) = _claim_streams(session)
+        (current,) = _claim_streams(session, 1)
+        assert queue.lock_destination(lost, session=session) is None
+        queue.release_claim(lost, session=session)
+        assert _claim_streams(session, 1) == []
+        row = queue.lock_destination(current, session=session)
+        assert row is not None
+        queue.renew_claim(row, now=_NOW + 2 * _MINUTE)
+        session.flush()
+        assert _claim_streams(session, 2) == []
 
 
 @pytest.fixture
