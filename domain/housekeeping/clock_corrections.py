@@ -41,8 +41,7 @@ from domain.core.due_time_sql import (
 )
 from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_job_run, record_job_run
 from domain.delivery.mail.outbox import MAIL_QUEUE
-from domain.delivery.outgoing.destinations import DESTINATION_CLAIM_LIFETIME as DESTINATION_CLAIM
-from domain.delivery.outgoing.destinations import MAX_DESTINATION_PAUSE
+from domain.delivery.outgoing.attempts import DESTINATION_BACKOFF, DESTINATION_CLAIM_LIFETIME
 from domain.heartbeats.pings import OVERDUE_AFTER_MS
 from domain.heartbeats.states import convert_to_unix_ms
 from domain.oauth.openid.backchannel_logout import LOGOUT_QUEUE
@@ -195,18 +194,18 @@ CORRECTED_COLUMNS = (
     ),
     _build_corrected_column(
         WebhookDelivery.next_try_at,
-        MAX_DESTINATION_PAUSE,
+        DESTINATION_BACKOFF.longest,
         WebhookDelivery.queued_at,
         WebhookDelivery.state == "waiting",
     ),
     _build_corrected_column(
-        WebhookEndpoint.next_try_at, MAX_DESTINATION_PAUSE, WebhookEndpoint.last_failed_at
+        WebhookEndpoint.next_try_at, DESTINATION_BACKOFF.longest, WebhookEndpoint.last_failed_at
     ),
-    _build_corrected_column(WebhookEndpoint.claimed_until, DESTINATION_CLAIM),
+    _build_corrected_column(WebhookEndpoint.claimed_until, DESTINATION_CLAIM_LIFETIME),
     _build_corrected_column(
-        AuditStream.next_try_at, MAX_DESTINATION_PAUSE, AuditStream.last_failed_at
+        AuditStream.next_try_at, DESTINATION_BACKOFF.longest, AuditStream.last_failed_at
     ),
-    _build_corrected_column(AuditStream.claimed_until, DESTINATION_CLAIM),
+    _build_corrected_column(AuditStream.claimed_until, DESTINATION_CLAIM_LIFETIME),
     _build_corrected_column(
         RegistryRemoval.due_at, REMOVAL_QUEUE.backoff.longest, RegistryRemoval.requested_at
     ),

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.change_feed import QueuedChange
 from domain.core.keyring import UndecryptableError
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
-from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt
-from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationManager, RetryPolicy
+from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, RetryPolicy
+from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationManager
 from domain.delivery.queue import Claim
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 from domain.delivery.webhooks.queueing import (

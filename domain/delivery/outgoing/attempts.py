@@ -1,11 +1,23 @@
-"""Attempts to deliver a message to a destination, and their results."""
+"""Attempts to deliver a message to a destination, their results, and the pauses after failures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.delivery.outgoing.signing import OutgoingMessage
+from domain.delivery.queue import Backoff
 
+#: Lifetime of a claim. It exceeds the deadline of a request (`web/outgoing/client.py`), so that a
+#: claim outlives the request.
+DESTINATION_CLAIM_LIFETIME = timedelta(seconds=25)
+#: The first pause is short, because a single failure is not significant, and all other messages
+#: wait. Pauses vary, so that destinations on one host do not recover at the same time.
+DESTINATION_BACKOFF = Backoff(
+    early=tuple(timedelta(seconds=each) for each in (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)),
+    first=timedelta(minutes=4),
+    longest=timedelta(hours=3),
+    jitter=0.2,
+)
 #: Status codes for errors in a single message. Other status codes concern the receiver as a whole:
 #: its URL, its permissions or its state. A receiver that fails to process one message returns 500.
 _MESSAGE_ERROR_STATUSES = frozenset(
@@ -52,3 +64,19 @@ class DeliveryFailure:
     next_try_at: datetime
     #: True if the message is moved behind later messages.
     sets_aside: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """The rules for the delays between retries."""
+
+    #: Random number from 0 to 1 that varies the pauses.
+    share: float
+    #: Time without a delivery after which a destination may be paused.
+    patience: timedelta
+
+    def compute_delay(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
+        """Return the pause before the next attempt, after a number of consecutive failures."""
+        requested = timedelta(seconds=attempt.retry_after_seconds or 0)
+        pause = DESTINATION_BACKOFF.compute_pause(failures, share=self.share, requested=requested)
+        return min(pause, DESTINATION_BACKOFF.longest)

@@ -20,7 +20,14 @@ from domain.core.database.bulk_statements import build_bulk_delete
 from domain.core.due_time_sql import NOW, Moment
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring, UndecryptableError
-from domain.delivery.outgoing.attempts import ClaimedDelivery, DeliveryAttempt, DeliveryFailure
+from domain.delivery.outgoing.attempts import (
+    DESTINATION_BACKOFF,
+    DESTINATION_CLAIM_LIFETIME,
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DeliveryFailure,
+    RetryPolicy,
+)
 from domain.delivery.outgoing.signing import (
     OutgoingMessage,
     generate_signing_secret,
@@ -29,7 +36,7 @@ from domain.delivery.outgoing.signing import (
     replace_signing_secret,
 )
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.delivery.queue import Backoff, Claim, ExclusiveQueue
+from domain.delivery.queue import Claim, ExclusiveQueue
 from models.destination import Destination
 
 #: Time without a delivery after which a destination is considered failing and notices are sent.
@@ -39,18 +46,6 @@ FAILING_AFTER = timedelta(days=1)
 ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Number of threads that are reserved for destinations without a recent failure.
 _RESERVED_THREADS = 16
-#: Lifetime of a claim. It exceeds the deadline of a request (`web/outgoing/client.py`), so that a
-#: claim outlives the request.
-DESTINATION_CLAIM_LIFETIME = timedelta(seconds=25)
-#: The first pause is short, because a single failure is not significant, and all other messages
-#: wait. Pauses vary, so that destinations on one host do not recover at the same time.
-_BACKOFF = Backoff(
-    early=tuple(timedelta(seconds=each) for each in (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)),
-    first=timedelta(minutes=4),
-    longest=timedelta(hours=3),
-    jitter=0.2,
-)
-MAX_DESTINATION_PAUSE = _BACKOFF.longest
 #: Number of entries that are removed or changed in one transaction.
 _BATCH_SIZE = 500
 
@@ -118,22 +113,6 @@ class DestinationWithSecret(Generic[ViewT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryPolicy:
-    """The rules for the delays between retries."""
-
-    #: Random number from 0 to 1 that varies the pauses.
-    share: float
-    #: Time without a delivery after which a destination may be paused.
-    patience: timedelta
-
-    def compute_delay(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
-        """Return the pause before the next attempt, after a number of consecutive failures."""
-        requested = timedelta(seconds=attempt.retry_after_seconds or 0)
-        pause = _BACKOFF.compute_pause(failures, share=self.share, requested=requested)
-        return min(pause, MAX_DESTINATION_PAUSE)
-
-
-@dataclass(frozen=True, kw_only=True)
 class DestinationQueue:
     """The table that queues the messages for destinations of one kind."""
 
@@ -188,7 +167,7 @@ class DestinationManager(ABC, Generic[RowT, ViewT, DetailsT]):
             is_due_without_time=True,
             condition=self.row.paused_at.is_(None),
             claim_lifetime=DESTINATION_CLAIM_LIFETIME,
-            backoff=_BACKOFF,
+            backoff=DESTINATION_BACKOFF,
         )
 
     @abstractmethod

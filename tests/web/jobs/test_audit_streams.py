@@ -18,8 +18,8 @@ from domain.delivery.audit_streams.streams import (
     delete_orphaned_events,
     drop_old_stream_events,
 )
-from domain.delivery.outgoing.attempts import DeliveryAttempt
-from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
+from domain.delivery.outgoing.attempts import DeliveryAttempt, RetryPolicy
+from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.message_receiver import Received, Receiver, running_receiver
 
