@@ -85,10 +85,11 @@ def find_title_event(messages: Messages, title: Leaf, objects: Sequence[Leaf]) -
     leaves = [leaf for leaf in leaves if leaf.text.casefold() != title.text.casefold()]
     known = messages.without_recovery.stable_leaves
     stable = [leaf for leaf in leaves if leaf in known]
+    kinds: Sequence[FieldCriteria] = ()
     if is_name or title.text.casefold() in names:
         kinds = _EVENTS
-    else:
-        kinds = (_FAILED_RUN,) if UNCLEAR_WORDS.isdisjoint(split_words(title.text)) else ()
+    elif UNCLEAR_WORDS.isdisjoint(split_words(title.text)):
+        kinds = (_FAILED_RUN,)
     found = (find_best_leaf(kind, each, ()) for each in (stable, leaves) for kind in kinds)
     return next((match.leaf for match in found if match), None)
 
