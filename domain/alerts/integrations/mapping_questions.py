@@ -303,7 +303,26 @@ class _AnswerBuilder:
         answers = dict(self._list_value_answers(AlertField(name), question.candidates))
         keep = "None of these" if answers else "Keep it this way"
         keep = "Yes" if question.is_confirmation else keep
+        if name == AlertField.HOSTS and question.is_confirmation:
+            answers["none"] = ("None of these", self._remove_host())
         return {KEEP: (keep, self._confirm(name)), **answers}
+
+    def _remove_host(self) -> FieldMapping:
+        """Return a copy of the mapping without the host in any field."""
+        name = AlertField.FINGERPRINT
+        hosts = self.mapping.paths.get(AlertField.HOSTS, ())
+        paths = dict(self.mapping.paths)
+        paths.pop(AlertField.HOSTS, None)
+        joins = dict(self.mapping.rules.joins)
+        title = joins.pop(AlertField.TITLE.value, ValueJoin(()))
+        if appended := tuple(path for path in title.paths if path not in hosts):
+            joins[AlertField.TITLE.value] = replace(title, paths=appended)
+        rules = replace(self.mapping.rules, joins=joins)
+        options = replace(self, mapping=FieldMapping(paths, rules))
+        compared = _list_field_paths(self.mapping, name)
+        kept = tuple(path for path in compared if path not in hosts)
+        is_same = kept == compared or not kept or self.is_changed(name.value)
+        return options.mapping if is_same else options.build_mapping_for_paths(name, kept)
 
     def is_multiple(self, question: Question) -> bool:
         """Return whether several answers to a question can be chosen.
@@ -375,8 +394,9 @@ class _AnswerBuilder:
     ) -> FieldMapping:
         """Return a mapping that reads a field from the first path and appends the other values.
 
-        If the field is the host, the host also becomes part of the fingerprint, unless the current
-        fingerprint differs from the proposed fingerprint.
+        If the field is the host, the host also becomes part of the fingerprint, in place of the
+        former host. The fingerprint does not change if the host differs between the messages, or if
+        the current fingerprint differs from the proposed fingerprint.
         """
         first, *more = paths
         joins = dict(self.mapping.rules.joins)
@@ -393,8 +413,14 @@ class _AnswerBuilder:
         if mapping.rules.ignored_words:
             known = dict.fromkeys((*_list_field_paths(mapping, name), first))
             return options.build_mapping_for_paths(name, tuple(known)[: MAX_JOINED_VALUES + 1])
+        former = self.mapping.paths.get(AlertField.HOSTS, ())
+        kept = [path for path in _list_field_paths(mapping, name) if path not in former]
         identity = propose_identity(self.messages, first, self._environment)
-        return options.build_mapping_for_paths(name, identity.paths) if identity else mapping
+        if identity and (set(kept) <= set(identity.paths) or name not in mapping.paths):
+            return options.build_mapping_for_paths(name, identity.paths)
+        stable = {leaf.path for leaf in self.messages.stable_leaves}
+        compared = tuple(dict.fromkeys((*kept, *({first} & stable))))[: MAX_JOINED_VALUES + 1]
+        return options.build_mapping_for_paths(name, compared) if compared else mapping
 
     def _list_sources(self, field: AlertField, first: PayloadPath) -> tuple[PayloadPath, ...]:
         """Return a path, and the path of the same value in the recovery if it differs."""

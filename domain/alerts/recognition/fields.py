@@ -14,6 +14,7 @@ from domain.alerts.parsing.mapping_rules import normalize_word
 from domain.alerts.parsing.payload_paths import PayloadPath, format_path
 from domain.alerts.recognition.key_splitting import parse_word_set, split_words
 from domain.alerts.recognition.leaves import GENERIC_WORDS, Leaf
+from domain.alerts.recognition.object_values import names_part
 from domain.alerts.recognition.severity_values import (
     KIND_WORDS,
     NO_VALUES,
@@ -74,6 +75,8 @@ _FALLBACK_TITLES = (
 _EVENTS = "event type code|event type|type|event|action|reason"
 _DEPTH_COST = 3
 _WORD_COST = 2
+#: Cost of a value below a key that only groups other values, such as `details`.
+_FILLER_COST = 1
 _EXACT_COST = 4
 _ZONE_BONUS = 0.1
 #: Maximum cost of a value with the confidence `LIKELY`.
@@ -133,9 +136,6 @@ SERVICE_THINGS = parse_word_set(
 )
 _HOST_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+){1,8}(?::\d+)?")
 _ADDRESS = re.compile(r"(https?://\S+|[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}|\d+(\.\d+){3})(:\d+)?/?")
-#: Kinds of resources, which some messages contain in place of a resource's name.
-_RESOURCE_KINDS = parse_word_set("release build deployment job pipeline app application device")
-_IP_ADDRESS = re.compile(r"\d+(\.\d+){3}([:/]\d+)?|[0-9a-f:]*:[0-9a-f:]+(/\d+)?", re.IGNORECASE)
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "definition "
@@ -245,12 +245,8 @@ def is_host(leaf: Leaf) -> bool:
     is_place |= is_listed and leaf.object_word in ("agent", "location", "probe")
     is_place |= leaf.belongs_to_run_part or not RUNNER_WORDS.isdisjoint(leaf.words[-2:])
     is_place |= leaf.is_generic or _is_product(leaf)
-    # A link can be a path of the monitoring tool, and the host of a DNS record is relative.
-    is_part = leaf.text.startswith("/") and bool(set(leaf.own_words) & {"url", "link", "uri"})
-    is_part |= "record" in leaf.words[:-1]
-    is_part |= leaf.own_words == ("resource",) and leaf.text in _RESOURCE_KINDS
     is_pattern = "*" in leaf.text
-    if is_place or is_part or is_pattern or leaf.text.casefold() in NO_NAMES | KIND_WORDS:
+    if is_place or names_part(leaf) or is_pattern or leaf.text.casefold() in NO_NAMES | KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -396,7 +392,12 @@ def find_field_match(
     best = find_best_leaf(kind, machines, taken) or find_best_leaf(kind, given, taken)
     if best and field is AlertField.TITLE and is_code(best.leaf):
         # A text with several words is better than a code.
-        return find_best_leaf(replace(kind, fits=is_multiword_title), given, taken) or best
+        described = replace(kind, phrases=f"{kind.phrases}|description", fits=is_multiword_title)
+        top = [leaf for leaf in given if len(leaf.path) == 1]
+        better = find_best_leaf(described, top, taken) or find_best_leaf(
+            replace(kind, fits=is_multiword_title), given, taken
+        )
+        return better or best
     if best and field is AlertField.TITLE and _names_only_event(best.leaf):
         described = replace(FIELD_KINDS[AlertField.DESCRIPTION], fits=is_multiword_title)
         better = find_best_leaf(described, given, (*taken, best.leaf.path))
@@ -485,11 +486,6 @@ def _find_address(leaves: Iterable[Leaf], taken: Collection[PayloadPath]) -> Fie
     return FieldMatch(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
 
 
-def is_address(leaf: Leaf) -> bool:
-    """Return whether a value is an IP address, possibly with a port or a prefix length."""
-    return bool(_IP_ADDRESS.fullmatch(leaf.text))
-
-
 def _list_values(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
@@ -523,7 +519,7 @@ def find_best_leaf(
 ) -> FieldMatch | None:
     """Return the value that best fits the criteria, except for taken paths, or None."""
     found = [
-        (cost, position, leaf)
+        (cost + _FILLER_COST * (len(leaf.path) - leaf.wrappers > 1), position, leaf)
         for position, leaf in enumerate(leaves)
         if leaf.path not in taken
         and kind.fits(leaf)

@@ -1,5 +1,6 @@
 """Proposes a mapping for messages from an unknown tool, with reasons and questions."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -30,7 +31,6 @@ from domain.alerts.recognition.fields import (
     Confidence,
     FieldMatch,
     find_field_match,
-    is_address,
     is_code,
     is_host_name,
     propose_severity_leaf,
@@ -47,6 +47,7 @@ from domain.alerts.recognition.identity_words import ALERT_WORDS
 from domain.alerts.recognition.key_splitting import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.object_values import is_address
 from domain.alerts.recognition.questions import Question, list_questions, propose_word_severity
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.severity_values import is_cvss_score
@@ -96,6 +97,8 @@ _MAX_STATE_WORDS = 2
 _MAX_NAME_WORDS = 3
 #: Maximum time between the start of an alert and the latest time in its first message.
 _MAX_START_AGE = timedelta(days=7)
+#: Beginning of a link in a chat message, whose markup is not a good title.
+_CHAT_LINK = re.compile(r"<https?://")
 _RUN_END_WORDS = {"finished", "completed", "ended"}
 
 
@@ -454,7 +457,8 @@ def _find_title(messages: Messages, taken: Collection[PayloadPath]) -> FieldMatc
     """Return the value for the title, preferably a value that is the same in the repeat."""
     found = find_field_match(AlertField.TITLE, _drop_commit_messages(messages.leaves), taken)
     known = _drop_commit_messages(messages.without_recovery.stable_leaves)
-    if found is not None and any(_is_rival_title(leaf, found.leaf) for leaf in messages.leaves):
+    is_rival = found and any(_is_rival_title(leaf, found.leaf) for leaf in messages.leaves)
+    if found and (is_rival or _CHAT_LINK.search(found.leaf.text)):
         found = replace(found, confidence=Confidence.UNSURE)
     if found is None or found.leaf in known:
         return found

@@ -37,7 +37,7 @@ _VAGUE_WORDS = SEVERITY_WORDS | parse_word_set(
 
 def is_failed_run(leaf: Leaf) -> bool:
     """Return whether a value is the result of a failed run."""
-    return leaf.text.casefold() == "failed"
+    return leaf.text.casefold() in {"failed", "fail"}
 
 
 def names_problem(leaf: Leaf) -> bool:

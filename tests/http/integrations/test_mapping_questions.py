@@ -293,6 +293,35 @@ def test_several_values_can_complete_the_fingerprint(gatebell: LiveGatebell) -> 
     assert (wrong.status_code, "answers.severity" in wrong.text) == (400, True)
 
 
+def test_the_host_can_be_removed(gatebell: LiveGatebell) -> None:
+    worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
+    resource = "tenants/7/projects/shop/databases"
+    sample = {"alert_name": "Slow", "resource": resource, "state": "firing", "monitor_id": "m-4"}
+    messages = {"sample": sample, "sample_repeat": sample}
+    found = worker.post("/recognize", **messages).json()
+    assert found["mapping"]["hosts"] == [["resource"]]
+    removed = worker.post("/recognize", **messages, answers={"hosts": "none"}).json()
+    assert "hosts" not in removed["mapping"]
+    compared = removed["rules"]["joins"].get("fingerprint", {"paths": []})["paths"]
+    assert ["resource"] not in [*removed["mapping"]["fingerprint"], *compared]
+    assert removed["alert"]["title"] == "Slow"
+
+
+def test_the_host_answer_keeps_the_other_values_of_the_fingerprint(
+    gatebell: LiveGatebell,
+) -> None:
+    worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
+    issue = {"id": "0b7d-77", "rule_name": "SAN_HEALTH", "description": "A switch is down"}
+    firing = {"system_name": "san-1", "new_issues": [issue], "resolved_issues": []}
+    recovery = {"system_name": "san-1", "new_issues": [], "resolved_issues": [issue]}
+    messages = {"sample": firing, "sample_recovery": recovery}
+    proposed = worker.post("/recognize", **messages).json()["mapping"]["fingerprint"]
+    answers = {"hosts": '["system_name"]'}
+    found = worker.post("/recognize", **messages, answers=answers).json()
+    assert found["mapping"]["fingerprint"] == proposed
+    assert found["mapping"]["hosts"] == [["system_name"]]
+
+
 def test_keys_that_only_the_recovery_has_can_be_saved(gatebell: LiveGatebell) -> None:
     worker = script_of(gatebell, connect(gatebell).project, "alert_management_integrations")
     messages = {"sample": _LAG, "recovery": _LAG_ENDED}

@@ -214,7 +214,7 @@ _WARNINGS: Mapping[str, tuple[str, ...]] = {
     "object": ("host", "object", "title", "identifies"),
     "hosts": ("host", "object"),
     "repeat": ("same problem", "identifies"),
-    "other": ("same problem", "object", "identifies"),
+    "other": ("same problem", "other problems", "affected host", "object", "identifies"),
     "second": ("same problem",),
     "link": (),
     "recovery": ("over", "identifies", "same problem"),
