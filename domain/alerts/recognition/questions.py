@@ -122,7 +122,8 @@ def list_questions(
     if resolution is None and AlertField.END_TIME not in found:
         text = (
             "No value shows whether the alert is over. Paste the message that the tool sends when "
-            "the problem is over. If the tool sends none, users resolve these alerts."
+            "the problem is over. If the tool sends none, users resolve these alerts, or you set a "
+            "time after which alerts without a report are resolved."
             if messages.recovery is None
             else "No value of the recovery shows that the alert is over, so users have to resolve "
             "these alerts."
