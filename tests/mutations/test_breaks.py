@@ -33,6 +33,7 @@ ROOMS = (
     ),
     *(
         "domain/delivery/outgoing",
+        "domain/delivery/queue.py",
         "domain/accounts/personal_data",
         "domain/projects",
         "domain/registry",

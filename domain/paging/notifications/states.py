@@ -30,7 +30,7 @@ class PageEvent(StrEnum):
     """Events that change the state of a page."""
 
     DUE = "the page is due"
-    NOT_ALLOWED = "the person is locked, deleted, or cannot see the alert"
+    NOT_ALLOWED = "the person's account is locked or deleted, or the person cannot see the alert"
     HELD = "the alert is muted, or its project is archived"
     NO_CONTACT = "the recipient has no contact"
     TAKEN = "a contact accepts the page"
