@@ -38,7 +38,8 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
             patch.setattr(serve, "fork_programs", _first_worker)
-            patch.setattr(worker, "_run_in_child", lambda work: work())
+            for program_module in (serve, worker):
+                patch.setattr(program_module, "run_in_child", lambda work: work())
             patch.setattr(worker, "start_host_heartbeat", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()

@@ -94,13 +94,13 @@ def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
     assert metadata["issuer"] == live.url
 
 
-@pytest.mark.long
-def test_make_run_logs_that_it_is_ready(tmp_path: Path) -> None:
+def test_make_run_serves_over_tls_and_logs_that_it_is_ready(tmp_path: Path) -> None:
     certificate = str(write_certificate(tmp_path / "tls.pem", good_key()))
     both = {"TLS_CERTIFICATE": certificate, "TLS_KEY": certificate}
     made = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1", **both)
     with running(made):
         wait_for_log(made, f"is ready: {made.url}")
+        assert made.http().get(f"{made.url}/healthz").status_code == 200
 
 
 @pytest.mark.long

@@ -11,19 +11,18 @@ if __name__ == "__main__":
     gc.disable()
 
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import Thread
 from time import sleep
 from types import FrameType
 from typing import NoReturn
 
 from gunicorn.systemd import sd_notify
 
+from web.child_work import run_in_child
 from web.database.engine import share_engine
 from web.database.preparation import prepare_database
 from web.database.sqlite import start_wal_truncation
@@ -40,7 +39,7 @@ from web.settings.environment import (
     SettingsError,
     load_settings,
 )
-from web.standard_streams import drain_standard_streams, unblock_standard_streams
+from web.standard_streams import unblock_standard_streams
 
 _log = logging.getLogger("gatebell.jobs")
 #: Number of connections that the periodic jobs share. Each job holds a connection during a
@@ -65,7 +64,7 @@ def main(*, is_first: bool = False) -> None:
         settings = load_settings()
         configure_logging(settings)
         if is_first:
-            _run_in_child(partial(prepare_database, settings))
+            run_in_child(partial(prepare_database, settings))
             # The web server waits for this message.
             sd_notify("STATUS=The database is prepared.", _log)
         else:
@@ -83,34 +82,6 @@ def main(*, is_first: bool = False) -> None:
             _send_watchdog_notifications(
                 partial(scheduler.list_hanging_jobs, longest_seconds=_MAX_RUN_SECONDS)
             )
-
-
-def _run_in_child(work: Callable[[], None]) -> None:
-    """Call a function in a child process, which frees the memory of the modules that it loads.
-
-    Exit with the status of the child if the function fails. The child ends when this process dies.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writing)
-        Thread(target=_exit_with_parent, args=(reading,), daemon=True).start()
-        work()
-        drain_standard_streams()
-        os._exit(0)
-    os.close(reading)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(writing)
-    if status < 0:
-        signal.raise_signal(-status)
-    if status:
-        sys.exit(status)
-
-
-def _exit_with_parent(reading: int) -> None:
-    """Exit when the parent dies, which closes the other end of a pipe."""
-    os.read(reading, 1)
-    os._exit(1)
 
 
 def _start_shutdown(_number: int, _frame: FrameType | None) -> NoReturn:

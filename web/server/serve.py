@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from errno import EADDRINUSE
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Thread
 from time import monotonic, sleep
 
+from web.child_work import run_in_child
 from web.logging import configure_logging
 from web.server.listen_address import get_listening_host
 from web.server.shared_memory import fork_programs, pop_started_programs
@@ -51,7 +53,9 @@ def main() -> None:
         configure_logging(settings)
         if started is None:
             check_temporary_directory()
-            _check_certificate(settings)
+            if settings.tls_certificate is not None:
+                # The check loads modules that must not be loaded before gevent replaces functions.
+                run_in_child(partial(_check_certificate, settings))
             _check_port_free(settings)
     except (SettingsError, _PortUnavailableError) as error:
         sys.stderr.write(f"{error}\n")
@@ -98,8 +102,6 @@ def _check_certificate(settings: Settings) -> None:
 
     Raise SettingsError for unusable files.
     """
-    if settings.tls_certificate is None:
-        return
     from web.server.tls import CertificateFilesError, load_certificate  # noqa: PLC0415 - large
 
     try:

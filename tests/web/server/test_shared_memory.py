@@ -45,10 +45,11 @@ for module, names in monkey.saved.items():
                 held.add(f"{other} {module}.{name}")
 json.dump([sorted(held), threads, sorted(opened), "gevent" in loaded], sys.stdout)
 """
-#: Objects that web processes do not use. Only the supervisor, its watchdog and an asynchronous
-#: driver of SQLite use them.
+#: Objects that web processes do not use. Only the process that is forked, the supervisor, its
+#: watchdog and an asynchronous driver of SQLite use them.
 _UNUSED = {
     "sqlalchemy.dialects.sqlite.aiosqlite threading.Thread",
+    "web.child_work threading.Thread",
     "web.server.serve threading.Thread",
     "web.server.serve time.sleep",
     "web.server.watchdog time.sleep",

@@ -1,4 +1,4 @@
-"""Tests of the child process in which the first worker prepares the database."""
+"""Tests of work in a child process, such as the preparation of the database."""
 
 import fcntl
 import os
@@ -15,11 +15,11 @@ from tests.support.service.live import ROOT
 
 _PROGRAM = """
 import os, signal, sys, time
-from web.jobs import worker
+from web.child_work import run_in_child
 from web.standard_streams import print_line, unblock_standard_streams
 def work():
     {work}
-worker._run_in_child(work)
+run_in_child(work)
 sys.stderr.write("done\\n")
 """
 _UNBLOCKED = """unblock_standard_streams()
@@ -36,7 +36,9 @@ def start(work: str, *, stdout: int = subprocess.PIPE) -> "subprocess.Popen[byte
     )
 
 
-@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux says how large it is")
+@pytest.mark.skipif(
+    not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux can set the size of a pipe"
+)
 def test_the_last_lines_are_written_for_a_slow_reader() -> None:
     reading, writing = os.pipe()
     filler = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
